@@ -1,0 +1,99 @@
+//! Every default, in one table, with its reason. Draining a backlog at full speed needs no setting.
+
+use std::time::Duration;
+
+/// Failures after which a job is dead. With the back-off below that is about 33 hours: it survives
+/// a night's outage.
+pub const ATTEMPTS_MAX: u32 = 20;
+/// The wait after a first failure.
+pub const BACKOFF_BASE: Duration = Duration::from_secs(1);
+/// The longest wait between attempts.
+pub const BACKOFF_CAP: Duration = Duration::from_secs(6 * 3_600);
+/// Jitter of a wait, in percent: retries of one outage spread out.
+pub const BACKOFF_JITTER_PERCENT: u8 = 20;
+/// Attempts of a node in a flow file: commands are not idempotent.
+pub const FLOW_ATTEMPTS_MAX: u32 = 1;
+/// Crashes in a row after which a job is quarantined: one bad deploy is not the job's fault.
+pub const CRASH_LIMIT: u32 = 3;
+/// How long a worker's claim on its jobs holds without a heartbeat: hand-over in seconds.
+pub const LEASE: Duration = Duration::from_secs(10);
+/// Time between heartbeats: two may be lost.
+pub const HEARTBEAT: Duration = Duration::from_secs(3);
+/// How long a handler that was told to stop may take to clean up before it is aborted.
+pub const ABORT_GRACE: Duration = Duration::from_secs(10);
+/// How long a shutdown waits for running handlers: under Kubernetes' 30 s.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+/// Jobs that a worker runs at once. Handlers are async and mostly wait.
+pub const SLOTS: u16 = 100;
+/// Most jobs that one claim fetches: batch size is the whole game, and what is unused goes back.
+pub const PREFETCH_MAX: u16 = 2_048;
+/// How long a finished handler's outcome may wait for others while a turn could be sent.
+pub const FLUSH: Duration = Duration::from_millis(2);
+/// How often an idle worker looks for work when hints may be lost.
+pub const POLL: Duration = Duration::from_secs(1);
+/// How often a SQLite store looks whether another process has committed.
+pub const SQLITE_WATCH: Duration = Duration::from_millis(20);
+/// How often a worker looks for jobs of dead workers, deadlines and things to prune.
+pub const MAINTENANCE: Duration = Duration::from_secs(5);
+/// How long a lone job that succeeded or was skipped stays: volume against usefulness.
+pub const KEEP_JOB: Duration = Duration::from_secs(24 * 3_600);
+/// How long a graph that succeeded stays.
+pub const KEEP_GRAPH: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How long what is dead, quarantined or cancelled stays: people come back to it.
+pub const KEEP_FAILED: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Rows that one prune deletes at most: short transactions.
+pub const PRUNE_BATCH: u32 = 1_000;
+
+/// One line of the table of defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultLine {
+    /// What it sets.
+    pub name: &'static str,
+    /// Its value, for people.
+    pub value: String,
+    /// Why this value.
+    pub reason: &'static str,
+}
+
+/// The table as the documentation prints it.
+pub fn table() -> Vec<DefaultLine> {
+    use crate::limits;
+    let line = |name, value: String, reason| DefaultLine { name, value, reason };
+    vec![
+        line("queue", crate::Queue::DEFAULT.into(), "a job that names none still has a home"),
+        line("attempts", ATTEMPTS_MAX.to_string(), "about 33 h with the back-off: survives a night's outage"),
+        line(
+            "back-off",
+            format!("{BACKOFF_BASE:?} × 2ⁿ, at most {} h, ±{BACKOFF_JITTER_PERCENT} %", BACKOFF_CAP.as_secs() / 3_600),
+            "quick first retry, no storm after an outage",
+        ),
+        line("attempts of a flow node", FLOW_ATTEMPTS_MAX.to_string(), "commands are not idempotent"),
+        line("attempt timeout", "none".into(), "long work is legal"),
+        line("crash limit", format!("{CRASH_LIMIT} in a row"), "one bad deploy is not the job's fault"),
+        line("lease", format!("{LEASE:?}"), "hand-over in seconds"),
+        line("heartbeat", format!("{HEARTBEAT:?} ±10 %"), "two beats may be lost"),
+        line("abort grace", format!("{ABORT_GRACE:?}"), "time to clean up"),
+        line("drain limit at shutdown", format!("{DRAIN_LIMIT:?}"), "under Kubernetes' 30 s"),
+        line("slots per worker", SLOTS.to_string(), "handlers are async and mostly wait"),
+        line(
+            "jobs in one claim",
+            format!("as many as finish in two turns, {SLOTS} to {PREFETCH_MAX}"),
+            "batch size is the whole game",
+        ),
+        line("flush", format!("when no turn is under way, else {FLUSH:?}"), "under one fsync"),
+        line("idle poll", format!("{POLL:?} ±20 %, hints beside it"), "cheap truth"),
+        line("SQLite, other process", format!("{SQLITE_WATCH:?}"), "one pragma per look"),
+        line("input, output", format!("{} MiB", limits::PAYLOAD_BYTES_MAX >> 20), "refused before the write"),
+        line("enqueue, turn", format!("{} MiB", limits::BATCH_BYTES_MAX >> 20), "short transactions"),
+        line(
+            "graph",
+            format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
+            "1→10,000→1 fits",
+        ),
+        line("attempts kept", format!("first 1 + last {}", limits::ATTEMPTS_KEPT_NEWEST), "shows cause and now"),
+        line("error text", format!("{} KiB", limits::ERROR_BYTES_MAX >> 10), "bounded"),
+        line("kept: succeeded, skipped", "24 h lone jobs, 7 d graphs".into(), "volume against usefulness"),
+        line("kept: dead, quarantined, cancelled", "30 d".into(), "people come back"),
+        line("prune", format!("{PRUNE_BATCH} rows a call, every {MAINTENANCE:?}"), "short transactions"),
+    ]
+}

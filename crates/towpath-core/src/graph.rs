@@ -1,0 +1,191 @@
+//! Graphs: declared nodes and edges, validated, then prepared for a store.
+//!
+//! A store never judges a graph. It writes a [`PreparedGraph`], whose edges carry verdict tables and
+//! whose nodes carry counters, and from then on it only looks up and counts.
+
+mod condition;
+mod counters;
+mod decide;
+mod prepare;
+mod problem;
+
+pub use condition::{Condition, Verdict, VerdictTable};
+pub use counters::{CauseRank, NodeCounters, Standing};
+pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
+pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
+pub use problem::{GraphProblem, InvalidGraph};
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+use crate::defaults;
+use crate::id::GraphId;
+use crate::job::NewJob;
+use crate::name::{GraphName, NodeName};
+use crate::payload::Payload;
+
+/// A graph to be enqueued, as its author wrote it.
+#[derive(Clone, Debug)]
+pub struct NewGraph {
+    /// Its id, drawn by the caller.
+    pub id: GraphId,
+    /// Its name, for people.
+    pub name: GraphName,
+    /// What holds for the whole of it.
+    pub rules: GraphRules,
+    /// What every node can read, appended ones too.
+    pub input: Option<Payload>,
+    /// Its nodes, in the order in which they are shown.
+    pub nodes: Vec<NewNode>,
+    /// Its edges.
+    pub edges: Vec<NewEdge>,
+}
+
+/// A node to be enqueued: a job with a name and what it asks of its parents.
+#[derive(Clone, Debug)]
+pub struct NewNode {
+    /// Its name, unique in the graph.
+    pub name: NodeName,
+    /// The job.
+    pub job: NewJob,
+    /// How many parents must end as their edges ask.
+    pub need: Need,
+    /// What its failure means to the graph.
+    pub failure: FailureMode,
+}
+
+impl NewNode {
+    /// A node that needs all its parents and whose failure fails the graph.
+    pub fn new(name: NodeName, job: NewJob) -> Self {
+        Self { name, job, need: Need::All, failure: FailureMode::Counts }
+    }
+}
+
+/// How many parents of a node must end as their edges ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// All of them, and all must have ended.
+    #[default]
+    All,
+    /// This many, whichever they are; it starts as soon as they have.
+    AtLeast(u32),
+}
+
+/// What the failure of a node means to its graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FailureMode {
+    /// It makes the graph failed.
+    #[default]
+    Counts,
+    /// The graph can still read succeeded.
+    MayFail,
+}
+
+/// An edge: the child waits until the parent has ended as the condition asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEdge {
+    /// Waited for.
+    pub parent: NodeName,
+    /// Waiting.
+    pub child: NodeName,
+    /// How the parent must end.
+    pub condition: Condition,
+}
+
+impl NewEdge {
+    /// An edge that asks for success.
+    pub fn new(parent: NodeName, child: NodeName) -> Self {
+        Self { parent, child, condition: Condition::Succeeded }
+    }
+}
+
+/// Nodes to be added to a graph that is stored already. Edges may come from its existing nodes, by
+/// name; existing nodes get no new parents.
+#[derive(Clone, Debug)]
+pub struct NewAppend {
+    /// The graph.
+    pub graph: GraphId,
+    /// The new nodes.
+    pub nodes: Vec<NewNode>,
+    /// Their edges.
+    pub edges: Vec<NewEdge>,
+}
+
+/// What holds for a whole graph. Stored as one opaque JSON text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GraphRules {
+    /// How long a graph that succeeded stays stored, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_us: Option<u64>,
+    /// How long a graph that ended otherwise stays stored, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_failed_us: Option<u64>,
+}
+
+impl GraphRules {
+    /// The stored form: `None` when every rule is the default.
+    pub fn to_stored(&self) -> Option<String> {
+        if *self == Self::default() {
+            return None;
+        }
+        serde_json::to_string(self).ok()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// The text is not JSON of that shape: the row is corrupt.
+    pub fn from_stored(text: Option<&str>) -> Result<Self, serde_json::Error> {
+        text.map_or_else(|| Ok(Self::default()), serde_json::from_str)
+    }
+
+    /// How long the graph stays stored after it ended so.
+    pub fn keep(&self, end: GraphEnd) -> Duration {
+        match end {
+            GraphEnd::Succeeded => self.keep_us.map_or(defaults::KEEP_GRAPH, Duration::from_micros),
+            _ => self.keep_failed_us.map_or(defaults::KEEP_FAILED, Duration::from_micros),
+        }
+    }
+}
+
+/// What a node is to its graph, as a set of marks. Stored as a small number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role(i16);
+
+impl Role {
+    /// An ordinary node.
+    pub const PLAIN: Self = Self(0);
+    /// Its failure does not fail the graph.
+    pub const MAY_FAIL: Self = Self(1);
+    /// Only `at_least` nodes depend on it, and each can do without it.
+    pub const SPARE: Self = Self(2);
+    /// It needs a number of its parents.
+    pub const AT_LEAST: Self = Self(4);
+    /// The hidden last node.
+    pub const END: Self = Self(8);
+    /// It reverses another node.
+    pub const UNDO: Self = Self(16);
+    /// Its output names branches.
+    pub const GATE: Self = Self(32);
+
+    /// The marks of a stored number.
+    pub const fn from_bits(bits: i16) -> Self {
+        Self(bits)
+    }
+
+    /// The number that stores keep.
+    pub const fn bits(self) -> i16 {
+        self.0
+    }
+
+    /// Both sets of marks together.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all marks of `other` are here.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}

@@ -1,0 +1,540 @@
+//! Validation, and the form of a graph that stores write.
+
+use std::collections::{HashMap, HashSet};
+
+use super::problem::{GraphProblem, InvalidGraph};
+use super::{
+    Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, VerdictTable,
+};
+use crate::id::{GraphId, JobId};
+use crate::job::NewJob;
+use crate::limits;
+use crate::name::{GraphName, Kind, Label, NodeName, Queue};
+use crate::payload::Payload;
+
+/// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
+#[derive(Clone, Debug)]
+pub struct PreparedGraph {
+    id: GraphId,
+    name: GraphName,
+    rules: GraphRules,
+    input: Option<Payload>,
+    nodes: Vec<PreparedNode>,
+    edges: Vec<PreparedEdge>,
+}
+
+impl PreparedGraph {
+    /// Its id.
+    pub fn id(&self) -> GraphId {
+        self.id
+    }
+    /// Its name.
+    pub fn name(&self) -> &GraphName {
+        &self.name
+    }
+    /// What holds for the whole of it.
+    pub fn rules(&self) -> &GraphRules {
+        &self.rules
+    }
+    /// What every node can read.
+    pub fn input(&self) -> Option<&Payload> {
+        self.input.as_ref()
+    }
+    /// Its nodes; the last one is `end`.
+    pub fn nodes(&self) -> &[PreparedNode] {
+        &self.nodes
+    }
+    /// Its edges, in the order of their place.
+    pub fn edges(&self) -> &[PreparedEdge] {
+        &self.edges
+    }
+    /// What it adds to the bytes of a batch.
+    pub fn bytes(&self) -> usize {
+        let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
+        input + self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
+    }
+}
+
+/// A node as stores write it.
+#[derive(Clone, Debug)]
+pub struct PreparedNode {
+    /// Its name.
+    pub name: NodeName,
+    /// The job.
+    pub job: NewJob,
+    /// What it is to the graph.
+    pub role: Role,
+    /// Its counters before any parent has ended.
+    pub counters: NodeCounters,
+}
+
+impl PreparedNode {
+    /// What it adds to the bytes of a batch.
+    pub fn bytes(&self) -> usize {
+        self.name.as_str().len() + self.job.bytes() + 32
+    }
+}
+
+/// An edge as stores write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedEdge {
+    /// Where the parent is.
+    pub parent: ParentRef,
+    /// The child's place among the new nodes; for an append, the place after the last is `end`.
+    pub child: usize,
+    /// The edge's place in its graph, counted from the first that this write adds.
+    pub ord: u32,
+    /// What each end of the parent means.
+    pub verdicts: VerdictTable,
+    /// The branch that the edge asks for.
+    pub label: Option<Label>,
+}
+
+/// A parent: among the new nodes, or in the store already.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ParentRef {
+    /// The place among the new nodes.
+    New(usize),
+    /// The name of a node that the graph has already.
+    Existing(NodeName),
+}
+
+/// A validated append. The store still has to find the existing parents by name.
+#[derive(Clone, Debug)]
+pub struct PreparedAppend {
+    graph: GraphId,
+    nodes: Vec<PreparedNode>,
+    edges: Vec<PreparedEdge>,
+}
+
+impl PreparedAppend {
+    /// The graph that grows.
+    pub fn graph(&self) -> GraphId {
+        self.graph
+    }
+    /// The new nodes, without `end`.
+    pub fn nodes(&self) -> &[PreparedNode] {
+        &self.nodes
+    }
+    /// The new edges. A child with the place `nodes().len()` is the graph's `end`.
+    pub fn edges(&self) -> &[PreparedEdge] {
+        &self.edges
+    }
+    /// What it adds to the bytes of a batch.
+    pub fn bytes(&self) -> usize {
+        self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
+    }
+}
+
+impl NewGraph {
+    /// Validates the graph and adds its hidden `end`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn prepare(self) -> Result<PreparedGraph, InvalidGraph> {
+        let mut check = Check::new(&self.nodes);
+        if self.nodes.is_empty() {
+            check.problems.push(GraphProblem::Empty);
+        }
+        if let Some(input) = &self.input {
+            check.input(input);
+        }
+        let edges = check.edges(&self.edges, |_| None);
+        check.cycle(self.nodes.len(), &edges);
+        check.needs(&self.nodes, &edges);
+        if !check.problems.is_empty() {
+            return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
+        }
+        let (mut nodes, edges) = assemble(self.nodes, edges);
+        let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
+        nodes.push(end_node(self.id, to_end));
+        Ok(PreparedGraph { id: self.id, name: self.name, rules: self.rules, input: self.input, nodes, edges })
+    }
+}
+
+impl NewAppend {
+    /// Validates what can be known without the store. A parent that is not among the new nodes is
+    /// looked for in the store, by name.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn prepare(self) -> Result<PreparedAppend, InvalidGraph> {
+        let mut check = Check::new(&self.nodes);
+        if self.nodes.is_empty() {
+            check.problems.push(GraphProblem::Empty);
+        }
+        let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
+        check.cycle(self.nodes.len(), &edges);
+        check.needs(&self.nodes, &edges);
+        if !check.problems.is_empty() {
+            return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
+        }
+        let (nodes, edges) = assemble(self.nodes, edges);
+        Ok(PreparedAppend { graph: self.graph, nodes, edges })
+    }
+}
+
+/// The hidden last node. It needs more than it can have, so that it is always decided by the core.
+fn end_node(graph: GraphId, left: u32) -> PreparedNode {
+    let job = NewJob::new(JobId::end_of(graph), Kind::from_stored(Kind::END)).queue(Queue::from_stored(Kind::END));
+    PreparedNode {
+        name: NodeName::from_stored(NodeName::END),
+        job,
+        role: Role::END,
+        counters: NodeCounters::fresh(left, u32::MAX >> 1, false),
+    }
+}
+
+/// Gives nodes their counters and roles, and adds the edges to `end`: from leaves, and from parents
+/// of nodes that may start without them.
+fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedNode>, Vec<PreparedEdge>) {
+    let mut parents = vec![0_u32; nodes.len()];
+    let mut children = vec![0_u32; nodes.len()];
+    let mut spared = vec![0_u32; nodes.len()];
+    let mut to_end: Vec<ParentRef> = Vec::new();
+    let mut leads: HashSet<ParentRef> = HashSet::new();
+    for edge in &edges {
+        parents[edge.child] += 1;
+    }
+    for edge in &edges {
+        let optional = match nodes[edge.child].need {
+            Need::All => false,
+            Need::AtLeast(need) => need < parents[edge.child],
+        };
+        let eager = matches!(nodes[edge.child].need, Need::AtLeast(_));
+        if let ParentRef::New(parent) = edge.parent {
+            children[parent] += 1;
+            spared[parent] += u32::from(optional);
+        }
+        if eager && leads.insert(edge.parent.clone()) {
+            to_end.push(edge.parent.clone());
+        }
+    }
+    let leaves = (0..nodes.len()).filter(|at| children[*at] == 0).map(ParentRef::New);
+    to_end.extend(leaves);
+    let finished = Condition::Finished.table();
+    for parent in to_end {
+        edges.push(PreparedEdge {
+            parent,
+            child: nodes.len(),
+            ord: edges.len() as u32,
+            verdicts: finished,
+            label: None,
+        });
+    }
+    let prepared = nodes.into_iter().enumerate().map(|(at, node)| {
+        let mut role = Role::PLAIN;
+        if node.failure == FailureMode::MayFail {
+            role = role.with(Role::MAY_FAIL);
+        }
+        if children[at] > 0 && spared[at] == children[at] {
+            role = role.with(Role::SPARE);
+        }
+        let (need, eager) = match node.need {
+            Need::All => (parents[at].min(1), false),
+            Need::AtLeast(need) => {
+                role = role.with(Role::AT_LEAST);
+                (need, true)
+            }
+        };
+        PreparedNode { name: node.name, job: node.job, role, counters: NodeCounters::fresh(parents[at], need, eager) }
+    });
+    (prepared.collect(), edges)
+}
+
+/// Collects problems.
+struct Check {
+    places: HashMap<NodeName, usize>,
+    names: Vec<NodeName>,
+    problems: Vec<GraphProblem>,
+}
+
+impl Check {
+    fn new(nodes: &[NewNode]) -> Self {
+        let mut check = Self { places: HashMap::with_capacity(nodes.len()), names: Vec::new(), problems: Vec::new() };
+        if nodes.len() > limits::GRAPH_NODES_MAX {
+            check.problems.push(GraphProblem::TooManyNodes(nodes.len()));
+        }
+        let mut ids = HashMap::with_capacity(nodes.len());
+        for (at, node) in nodes.iter().enumerate() {
+            check.names.push(node.name.clone());
+            if node.name.as_str() == NodeName::END {
+                check.problems.push(GraphProblem::ReservedName(node.name.clone()));
+            }
+            if check.places.insert(node.name.clone(), at).is_some() {
+                check.problems.push(GraphProblem::DuplicateName(node.name.clone()));
+            }
+            if let Some(other) = ids.insert(node.job.id, &node.name) {
+                check.problems.push(GraphProblem::DuplicateJob(node.job.id, other.clone(), node.name.clone()));
+            }
+            if node.job.kind.is_reserved() {
+                let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
+                check.problems.push(GraphProblem::Job(node.name.clone(), problem));
+            }
+            if let Err(refusal) = node.job.check() {
+                check.problems.push(GraphProblem::Job(node.name.clone(), refusal.to_string()));
+            }
+        }
+        check
+    }
+
+    fn input(&mut self, input: &Payload) {
+        if input.bytes.len() > limits::PAYLOAD_BYTES_MAX {
+            let problem =
+                format!("it has {} bytes, at most {} are allowed", input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+            self.problems.push(GraphProblem::Input(problem));
+        } else if let Err(e) = input.check_text() {
+            self.problems.push(GraphProblem::Input(e.problem));
+        }
+    }
+
+    /// Resolves names; what cannot be resolved is a problem and left out.
+    fn edges(&mut self, edges: &[NewEdge], existing: impl Fn(&NodeName) -> Option<ParentRef>) -> Vec<PreparedEdge> {
+        if edges.len() > limits::GRAPH_EDGES_MAX {
+            self.problems.push(GraphProblem::TooManyEdges(edges.len()));
+        }
+        let mut seen = HashSet::with_capacity(edges.len());
+        let mut resolved = Vec::with_capacity(edges.len());
+        for edge in edges {
+            if edge.parent == edge.child {
+                self.problems.push(GraphProblem::SelfEdge(edge.parent.clone()));
+                continue;
+            }
+            let parent = self.places.get(&edge.parent).map(|at| ParentRef::New(*at)).or_else(|| existing(&edge.parent));
+            let Some(&child) = self.places.get(&edge.child) else {
+                let problem = if existing(&edge.child).is_some() {
+                    GraphProblem::ExistingChild(edge.child.clone())
+                } else {
+                    self.unknown(&edge.child, &edge.parent)
+                };
+                self.problems.push(problem);
+                continue;
+            };
+            let Some(parent) = parent else {
+                let problem = self.unknown(&edge.parent, &edge.child);
+                self.problems.push(problem);
+                continue;
+            };
+            if !seen.insert((&edge.parent, &edge.child, &edge.condition)) {
+                self.problems.push(GraphProblem::DuplicateEdge(edge.parent.clone(), edge.child.clone()));
+                continue;
+            }
+            resolved.push(PreparedEdge {
+                parent,
+                child,
+                ord: resolved.len() as u32,
+                verdicts: edge.condition.table(),
+                label: edge.condition.label().cloned(),
+            });
+        }
+        resolved
+    }
+
+    fn unknown(&self, missing: &NodeName, edge_with: &NodeName) -> GraphProblem {
+        let similar = similar(missing.as_str(), self.names.iter().take(1_000).filter(|n| *n != edge_with));
+        GraphProblem::UnknownNode { missing: missing.clone(), edge_with: edge_with.clone(), similar: similar.cloned() }
+    }
+
+    fn needs(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) {
+        let mut parents = vec![0_u32; nodes.len()];
+        for edge in edges {
+            parents[edge.child] += 1;
+        }
+        for (node, parents) in nodes.iter().zip(parents) {
+            if let Need::AtLeast(need) = node.need
+                && (need == 0 || need > parents)
+            {
+                self.problems.push(GraphProblem::NeedTooLarge { node: node.name.clone(), need, parents });
+            }
+        }
+    }
+
+    /// Finds one cycle, if there is any, by taking away nodes without parents until none is left
+    /// (Kahn, CACM 1962), then walking parents within the rest.
+    fn cycle(&mut self, count: usize, edges: &[PreparedEdge]) {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut parents: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for edge in edges {
+            if let ParentRef::New(parent) = edge.parent {
+                children[parent].push(edge.child);
+                parents[edge.child].push(parent);
+            }
+        }
+        let mut left: Vec<usize> = parents.iter().map(Vec::len).collect();
+        let mut free: Vec<usize> = (0..count).filter(|at| left[*at] == 0).collect();
+        let mut done = 0;
+        while let Some(at) = free.pop() {
+            done += 1;
+            for &child in &children[at] {
+                left[child] -= 1;
+                if left[child] == 0 {
+                    free.push(child);
+                }
+            }
+        }
+        if done == count {
+            return;
+        }
+        let Some(start) = (0..count).find(|at| left[*at] > 0) else { return };
+        let mut walked: Vec<usize> = Vec::new();
+        let mut at = start;
+        while !walked.contains(&at) {
+            walked.push(at);
+            // A node that is left has a parent that is left.
+            let Some(&parent) = parents[at].iter().find(|p| left[**p] > 0) else { return };
+            at = parent;
+        }
+        let from = walked.iter().position(|w| *w == at).unwrap_or(0);
+        let mut path: Vec<NodeName> = walked[from..].iter().rev().map(|w| self.names[*w].clone()).collect();
+        // The same cycle always reads the same: it starts at its first node in the author's order.
+        let lowest = path.iter().enumerate().min_by_key(|(_, name)| self.places.get(*name)).map_or(0, |(at, _)| at);
+        path.rotate_left(lowest);
+        if let Some(first) = path.first().cloned() {
+            path.push(first);
+        }
+        self.problems.push(GraphProblem::Cycle(path));
+    }
+}
+
+/// The name nearest to `missing`, if one is near: at most a third of its letters differ.
+fn similar<'a>(missing: &str, names: impl Iterator<Item = &'a NodeName>) -> Option<&'a NodeName> {
+    let near = missing.chars().count().div_ceil(3);
+    names
+        .map(|name| (distance(missing, name.as_str()), name))
+        .filter(|(d, _)| *d <= near)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, n)| n)
+}
+
+/// Levenshtein's distance, on characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let cost = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = cost;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    fn name(text: &str) -> NodeName {
+        NodeName::from_stored(text)
+    }
+
+    fn graph(nodes: &[&str], edges: &[(&str, &str)]) -> NewGraph {
+        NewGraph {
+            id: GraphId::from_parts(Timestamp::ZERO, [3; 10]),
+            name: GraphName::from_stored("g"),
+            rules: GraphRules::default(),
+            input: None,
+            nodes: nodes
+                .iter()
+                .enumerate()
+                .map(|(at, n)| {
+                    NewNode::new(name(n), NewJob::new(JobId::from_bytes([at as u8; 16]), Kind::from_stored("k")))
+                })
+                .collect(),
+            edges: edges.iter().map(|(p, c)| NewEdge::new(name(p), name(c))).collect(),
+        }
+    }
+
+    fn problems(graph: NewGraph) -> Vec<String> {
+        graph.prepare().unwrap_err().problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_cycle_shows_its_path_in_the_direction_of_the_edges() {
+        let found = problems(graph(&["x", "a", "b", "c"], &[("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")]));
+        assert_eq!(found, ["these nodes wait for each other: a -> b -> c -> a: remove one of the edges"]);
+    }
+
+    #[test]
+    fn all_problems_are_said_at_once() {
+        let found = problems(graph(
+            &["load", "load", "end", "send"],
+            &[("laod", "send"), ("send", "send"), ("load", "send"), ("load", "send"), ("qqqqqq", "send")],
+        ));
+        assert_eq!(
+            found,
+            [
+                "two nodes are named load: rename one",
+                "the name end is kept for the graph's own last node: choose another",
+                "send has an edge with laod, and no node is named so: did you mean load?",
+                "send waits for itself: remove that edge",
+                "send waits for load twice in the same way: remove one edge",
+                "send has an edge with qqqqqq, and no node is named so: add it or remove the edge",
+            ]
+        );
+        assert_eq!(problems(graph(&[], &[])), ["it has no node: add one"]);
+    }
+
+    #[test]
+    fn the_end_waits_for_the_leaves_and_is_never_ready_by_itself() {
+        let prepared = graph(&["a", "b", "c"], &[("a", "b"), ("a", "c")]).prepare().unwrap();
+        let end = prepared.nodes().last().unwrap();
+        assert_eq!((end.name.as_str(), end.counters.left), ("end", 2));
+        let mut counters = end.counters;
+        counters.add(crate::graph::Verdict::Ok, 0);
+        counters.add(crate::graph::Verdict::Ok, 1);
+        assert_eq!(counters.standing(), crate::graph::Standing::Undecided);
+        assert_eq!(prepared.nodes()[0].counters.need, 0);
+        assert_eq!(prepared.nodes()[1].counters.need, 1);
+    }
+
+    #[test]
+    fn the_end_waits_for_parents_that_a_node_may_start_without() {
+        let mut g = graph(&["a", "b", "c"], &[("a", "c"), ("b", "c")]);
+        g.nodes[2].need = Need::AtLeast(1);
+        let prepared = g.prepare().unwrap();
+        assert_eq!(prepared.nodes().last().unwrap().counters.left, 3);
+        assert!(prepared.nodes()[0].role.has(Role::SPARE));
+        assert!(prepared.nodes()[2].role.has(Role::AT_LEAST));
+    }
+
+    #[test]
+    fn a_need_that_cannot_be_met_is_refused() {
+        let mut g = graph(&["a", "b"], &[("a", "b")]);
+        g.nodes[1].need = Need::AtLeast(2);
+        assert_eq!(problems(g), ["b needs at least 2 of its 1 parents: ask for 1 to 1"]);
+    }
+
+    #[test]
+    fn limits_hold_at_the_limit_and_one_past_it() {
+        let many: Vec<String> = (0..=limits::GRAPH_NODES_MAX).map(|n| format!("n{n}")).collect();
+        let make = |count: usize| NewGraph {
+            nodes: many[..count]
+                .iter()
+                .enumerate()
+                .map(|(at, n)| {
+                    let mut id = [0; 16];
+                    id[..8].copy_from_slice(&(at as u64).to_be_bytes());
+                    NewNode::new(name(n), NewJob::new(JobId::from_bytes(id), Kind::from_stored("k")))
+                })
+                .collect(),
+            ..graph(&[], &[])
+        };
+        assert!(make(limits::GRAPH_NODES_MAX).prepare().is_ok());
+        assert_eq!(problems(make(limits::GRAPH_NODES_MAX + 1)), ["it has 20001 nodes, at most 20000 are allowed"]);
+    }
+
+    #[test]
+    fn an_append_looks_for_its_parents_in_the_store() {
+        let g = graph(&["new"], &[("old", "new")]);
+        let append = NewAppend { graph: g.id, nodes: g.nodes, edges: g.edges }.prepare().unwrap();
+        assert_eq!(append.edges()[0].parent, ParentRef::Existing(name("old")));
+        assert_eq!(append.edges()[1].child, 1, "the new leaf leads to end");
+        let g = graph(&["new"], &[("new", "old")]);
+        let refused = NewAppend { graph: g.id, nodes: g.nodes, edges: g.edges }.prepare().unwrap_err();
+        assert_eq!(refused.problems, [GraphProblem::ExistingChild(name("old"))]);
+    }
+}

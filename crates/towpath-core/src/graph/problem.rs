@@ -1,0 +1,121 @@
+//! What is wrong with a graph: all of it at once, each problem naming its nodes.
+
+use std::fmt;
+
+use crate::id::JobId;
+use crate::limits;
+use crate::name::NodeName;
+
+/// One thing wrong with a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GraphProblem {
+    /// It has no node.
+    Empty,
+    /// Nodes that wait for each other, each for the one before, the first again at the end.
+    Cycle(Vec<NodeName>),
+    /// A name borne by two nodes.
+    DuplicateName(NodeName),
+    /// A job id borne by two nodes.
+    DuplicateJob(JobId, NodeName, NodeName),
+    /// A name kept for the product.
+    ReservedName(NodeName),
+    /// An edge from or to a node that is not there.
+    UnknownNode {
+        /// The name that nobody bears.
+        missing: NodeName,
+        /// The node at the other side.
+        edge_with: NodeName,
+        /// A node with a similar name, if there is one.
+        similar: Option<NodeName>,
+    },
+    /// An edge from a node to itself.
+    SelfEdge(NodeName),
+    /// The same edge twice.
+    DuplicateEdge(NodeName, NodeName),
+    /// A node that needs more parents than it has.
+    NeedTooLarge {
+        /// The node.
+        node: NodeName,
+        /// What it needs.
+        need: u32,
+        /// What it has.
+        parents: u32,
+    },
+    /// An edge to a node that was there before.
+    ExistingChild(NodeName),
+    /// More nodes than allowed.
+    TooManyNodes(usize),
+    /// More edges than allowed.
+    TooManyEdges(usize),
+    /// A node's job breaks a limit.
+    Job(NodeName, String),
+    /// The graph's own input breaks a limit.
+    Input(String),
+}
+
+impl fmt::Display for GraphProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it has no node: add one"),
+            Self::Cycle(path) => {
+                f.write_str("these nodes wait for each other: ")?;
+                for (at, node) in path.iter().enumerate() {
+                    let arrow = if at == 0 { "" } else { " -> " };
+                    write!(f, "{arrow}{node}")?;
+                }
+                f.write_str(": remove one of the edges")
+            }
+            Self::DuplicateName(node) => write!(f, "two nodes are named {node}: rename one"),
+            Self::DuplicateJob(id, a, b) => write!(f, "nodes {a} and {b} have the same job id {id}: draw another"),
+            Self::ReservedName(node) => {
+                write!(f, "the name {node} is kept for the graph's own last node: choose another")
+            }
+            Self::UnknownNode { missing, edge_with, similar } => {
+                write!(f, "{edge_with} has an edge with {missing}, and no node is named so")?;
+                match similar {
+                    Some(similar) => write!(f, ": did you mean {similar}?"),
+                    None => f.write_str(": add it or remove the edge"),
+                }
+            }
+            Self::SelfEdge(node) => write!(f, "{node} waits for itself: remove that edge"),
+            Self::DuplicateEdge(parent, child) => {
+                write!(f, "{child} waits for {parent} twice in the same way: remove one edge")
+            }
+            Self::NeedTooLarge { node, need, parents } => {
+                write!(f, "{node} needs at least {need} of its {parents} parents: ask for 1 to {parents}")
+            }
+            Self::ExistingChild(node) => write!(f, "{node} was in the graph before and can get no new parent"),
+            Self::TooManyNodes(nodes) => {
+                write!(f, "it has {nodes} nodes, at most {} are allowed", limits::GRAPH_NODES_MAX)
+            }
+            Self::TooManyEdges(edges) => {
+                write!(f, "it has {edges} edges, at most {} are allowed", limits::GRAPH_EDGES_MAX)
+            }
+            Self::Job(node, problem) => write!(f, "node {node}: {problem}"),
+            Self::Input(problem) => write!(f, "the graph's input: {problem}"),
+        }
+    }
+}
+
+/// A graph that was refused, with everything that is wrong with it. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidGraph {
+    /// The graph's name or id.
+    pub graph: String,
+    /// At least one problem.
+    pub problems: Vec<GraphProblem>,
+}
+
+impl fmt::Display for InvalidGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "graph {} is invalid: ", self.graph)?;
+        for (at, problem) in self.problems.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "; " };
+            write!(f, "{comma}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InvalidGraph {}

@@ -1,0 +1,191 @@
+//! Who is who: ids of jobs and graphs, the incarnation of a worker, and the fence of a claim.
+//!
+//! Ids are drawn by the caller before anything is written, so that they can be stored beside the
+//! caller's own rows. Nothing here reads a clock or draws randomness: both are parameters.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+use crate::time::Timestamp;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Makes a time-ordered id (UUID version 7, RFC 9562 §5.7) from an instant and ten
+            /// random bytes.
+            pub fn from_parts(at: Timestamp, random: [u8; 10]) -> Self {
+                let millis = u64::try_from(at.as_micros() / 1_000).unwrap_or(0);
+                Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+            }
+
+            /// Takes sixteen bytes as they are.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Uuid::from_bytes(bytes))
+            }
+
+            /// The sixteen bytes, as stores keep them.
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+
+            /// The id as a UUID.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::parse_str(text)
+                    .map(Self)
+                    .map_err(|_| InvalidId { text: text.chars().take(64).collect() })
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// A job, for as long as it is stored.
+    JobId
+}
+
+uuid_id! {
+    /// A graph of jobs.
+    GraphId
+}
+
+/// A text that is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not an id: expected a UUID such as 018f3c1e-7a2b-7c3d-9e4f-5a6b7c8d9e0f")]
+pub struct InvalidId {
+    /// The text, cut at 64 characters.
+    pub text: String,
+}
+
+impl JobId {
+    /// The id of a graph's hidden `end` node, which follows from the graph's own.
+    ///
+    /// The id's last eight bytes are inverted: the graph's id is random there, so the two never meet.
+    pub fn end_of(graph: GraphId) -> Self {
+        let mut bytes = *graph.as_bytes();
+        for byte in &mut bytes[8..] {
+            *byte = !*byte;
+        }
+        Self::from_bytes(bytes)
+    }
+}
+
+/// One life of a worker: sixteen random bytes drawn when it starts, never reused.
+///
+/// A process that restarts under the same name is another incarnation, so it cannot take back what
+/// its earlier life has lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Incarnation(Uuid);
+
+impl Incarnation {
+    /// Takes sixteen random bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The sixteen bytes, as stores keep them.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The incarnation as a UUID.
+    pub const fn as_uuid(&self) -> Uuid {
+        self.0
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Incarnation({})", self.0)
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// What a claim is known by: new at each claim, never reused.
+///
+/// It is not derived from a stored counter: a requeue resets counters, and a claim that was lost in
+/// a crash of the database would otherwise be drawn twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token {
+    /// The worker's life that claimed.
+    pub worker: Incarnation,
+    /// The number of the turn in which it claimed.
+    pub turn: u64,
+    /// The place within that turn's claims.
+    pub index: u16,
+}
+
+/// A job under a claim. Every write of a worker carries one, and a stale one changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// The store's own number of the job: opaque, valid in the store that gave it.
+    pub key: i64,
+    /// The claim.
+    pub token: Token,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_time_and_round_trip_as_text() {
+        let early = JobId::from_parts(Timestamp::from_micros(1_000_000), [0xff; 10]);
+        let late = JobId::from_parts(Timestamp::from_micros(2_000_000), [0; 10]);
+        assert!(early < late);
+        assert_eq!(late.to_string().parse::<JobId>(), Ok(late));
+        assert_eq!(late.as_uuid().get_version_num(), 7);
+    }
+
+    #[test]
+    fn a_text_that_is_no_id_is_named() {
+        let refused = "daily".parse::<JobId>().unwrap_err();
+        assert!(refused.to_string().starts_with("\"daily\" is not an id"));
+    }
+
+    #[test]
+    fn the_end_of_a_graph_is_neither_the_graph_nor_shared() {
+        let a = GraphId::from_parts(Timestamp::from_micros(5), [1; 10]);
+        let b = GraphId::from_parts(Timestamp::from_micros(5), [2; 10]);
+        assert_ne!(JobId::end_of(a).as_bytes(), a.as_bytes());
+        assert_ne!(JobId::end_of(a), JobId::end_of(b));
+    }
+}

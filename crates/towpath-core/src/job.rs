@@ -1,0 +1,193 @@
+//! A job as it is asked for, before any store has seen it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::id::JobId;
+use crate::limits;
+use crate::name::{Kind, Queue};
+use crate::payload::Payload;
+use crate::rules::JobRules;
+use crate::store::Refusal;
+use crate::time::Timestamp;
+
+/// From when a job may be claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Due {
+    /// At once; for a node, as soon as its parents allow it.
+    #[default]
+    Now,
+    /// This long after it is enqueued; for a node, after its parents allow it.
+    After(Duration),
+    /// At this instant, or when its parents allow it if that is later.
+    At(Timestamp),
+}
+
+impl Due {
+    /// The instant it names, counted from `from`.
+    pub fn instant(self, from: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => from,
+            Self::After(wait) => from + wait,
+            Self::At(at) => at.max(from),
+        }
+    }
+}
+
+/// A job to be enqueued.
+///
+/// ```
+/// use towpath_core::{JobId, Kind, NewJob, Payload};
+/// let job = NewJob::new(JobId::from_bytes([1; 16]), Kind::new("send-mail").unwrap())
+///     .input(Payload::json("ann@example.org").unwrap());
+/// assert_eq!(job.queue.as_str(), "default");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewJob {
+    /// Its id, drawn by the caller.
+    pub id: JobId,
+    /// What routes it to a handler.
+    pub kind: Kind,
+    /// The version of its input.
+    pub version: u16,
+    /// The queue it stands in.
+    pub queue: Queue,
+    /// Higher first; ties by the order of arrival.
+    pub priority: i16,
+    /// What its handler is given.
+    pub input: Payload,
+    /// From when it may be claimed.
+    pub due: Due,
+    /// By when it must have ended.
+    pub deadline: Option<Timestamp>,
+    /// Retry, timeout, crash limit, retention.
+    pub rules: JobRules,
+    /// Labels for people, at most 32 of 128 bytes.
+    pub tags: Vec<String>,
+    /// What travels with the job, such as a trace context; at most 4 KiB.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl NewJob {
+    /// A job with every default and an empty input.
+    pub fn new(id: JobId, kind: Kind) -> Self {
+        Self {
+            id,
+            kind,
+            version: 1,
+            queue: Queue::default(),
+            priority: 0,
+            input: Payload::default(),
+            due: Due::Now,
+            deadline: None,
+            rules: JobRules::default(),
+            tags: Vec::new(),
+            headers: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the input.
+    pub fn input(mut self, input: Payload) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Sets the queue.
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Sets the priority; higher first.
+    pub fn priority(mut self, priority: i16) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets from when it may be claimed.
+    pub fn due(mut self, due: Due) -> Self {
+        self.due = due;
+        self
+    }
+
+    /// Sets its rules.
+    pub fn rules(mut self, rules: JobRules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// What the job adds to the bytes of a batch.
+    pub fn bytes(&self) -> usize {
+        let text: usize = self.tags.iter().map(String::len).sum();
+        let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len()).sum();
+        self.input.bytes.len() + self.kind.as_str().len() + self.queue.as_str().len() + text + headers + 64
+    }
+
+    /// Checks the limits of one job.
+    ///
+    /// # Errors
+    /// The first that it breaks, with both numbers.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let over = |what: &str, bytes: usize, max: usize| {
+            Err(Refusal::TooLarge { what: format!("{what} of job {} ({})", self.id, self.kind), bytes, max })
+        };
+        if self.input.bytes.len() > limits::PAYLOAD_BYTES_MAX {
+            return over("the input", self.input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+        }
+        if let Err(e) = self.input.check_text() {
+            return Err(Refusal::Invalid { problem: format!("the input of job {} ({}): {e}", self.id, self.kind) });
+        }
+        if self.tags.len() > limits::TAGS_MAX {
+            return Err(Refusal::Invalid {
+                problem: format!(
+                    "job {} has {} tags, at most {} are allowed",
+                    self.id,
+                    self.tags.len(),
+                    limits::TAGS_MAX
+                ),
+            });
+        }
+        if let Some(tag) = self.tags.iter().find(|t| t.len() > limits::TAG_BYTES_MAX) {
+            return over("a tag", tag.len(), limits::TAG_BYTES_MAX);
+        }
+        if self.tags.iter().any(|t| t.contains('\0'))
+            || self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0'))
+        {
+            return Err(Refusal::Invalid {
+                problem: format!("a tag or header of job {} holds a NUL character: remove it", self.id),
+            });
+        }
+        let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len() + 6).sum();
+        if headers > limits::HEADERS_BYTES_MAX {
+            return over("the headers", headers, limits::HEADERS_BYTES_MAX);
+        }
+        if self.rules.retry.attempts_max == 0 || self.rules.crash_limit == 0 {
+            return Err(Refusal::Invalid {
+                problem: format!("job {}: attempts and crash limit are at least 1", self.id),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(bytes: usize) -> NewJob {
+        NewJob::new(JobId::from_bytes([1; 16]), Kind::from_stored("echo")).input(Payload::json_bytes(vec![b'1'; bytes]))
+    }
+
+    #[test]
+    fn an_input_at_the_limit_passes_and_one_past_it_does_not() {
+        assert_eq!(job(1 << 20).check(), Ok(()));
+        assert!(matches!(job((1 << 20) + 1).check(), Err(Refusal::TooLarge { bytes: 1_048_577, max: 1_048_576, .. })));
+    }
+
+    #[test]
+    fn a_due_in_the_past_is_now() {
+        let now = Timestamp::from_micros(100);
+        assert_eq!(Due::At(Timestamp::from_micros(5)).instant(now), now);
+        assert_eq!(Due::After(Duration::from_micros(5)).instant(now), Timestamp::from_micros(105));
+    }
+}

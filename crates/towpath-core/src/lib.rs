@@ -1,0 +1,43 @@
+//! The pure core of Towpath, a durable work engine: jobs, graphs of jobs, and the rules by which they
+//! live.
+//!
+//! Everything here is values in, values out. No clock, no IO, no runtime, no randomness: instants
+//! and random bytes are parameters, and the same core runs under a worker, a test harness and a
+//! simulator. The [`Store`] trait says what a store must do; [`MemoryStore`] is its specification.
+//!
+//! Applications use the `towpath` crate; this one is for those who write a store or look inside.
+
+pub mod defaults;
+// pub mod dispatch;
+mod graph;
+mod id;
+mod job;
+mod lifecycle;
+pub mod limits;
+// mod memory;
+mod name;
+mod outcome;
+mod payload;
+mod plan;
+mod retry;
+mod rules;
+pub mod store;
+mod time;
+
+pub use graph::{
+    CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
+    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,
+    PreparedNode, Role, Standing, Verdict, VerdictTable, Why, decide, decide_end,
+};
+pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
+pub use job::{Due, NewJob};
+pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
+// pub use memory::MemoryStore;
+pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue};
+pub use outcome::{Report, Retry, settle_decision, settle_report, settle_rescued};
+pub use payload::{Codec, DecodeError, EncodeError, Payload};
+pub use plan::{cancel_graph_step, cancel_job};
+pub use retry::RetryPolicy;
+pub use rules::JobRules;
+pub use store::{Inspect, Store, StoreError, StoreErrorKind};
+pub use time::{Timestamp, from_micros, micros};

@@ -1,0 +1,59 @@
+//! Every limit, in one place. Each is checked before anything is written.
+
+/// Longest kind, queue or branch label, in bytes.
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
+/// Longest name of a node or a graph, in bytes.
+pub const NODE_NAME_BYTES_MAX: usize = 128;
+/// Longest unique key, in bytes.
+pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
+/// Largest input, output or graph input, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Largest enqueue or turn, in bytes of its payloads and names.
+pub const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Longest error text of an attempt, in bytes; longer ones are cut.
+pub const ERROR_BYTES_MAX: usize = 8 << 10;
+/// Most nodes of a graph; the hidden `end` is not counted.
+pub const GRAPH_NODES_MAX: usize = 20_000;
+/// Most edges of a graph; those to the hidden `end` are not counted.
+pub const GRAPH_EDGES_MAX: usize = 100_000;
+/// Most jobs in one claim.
+pub const CLAIM_MAX: u16 = 2_048;
+/// Most outcomes in one turn.
+pub const SETTLE_MAX: usize = 4_096;
+/// Most undecided nodes handed to a worker in one turn; the rest waits in the store.
+pub const DECISIONS_MAX: u16 = 512;
+/// Tags of a job, and the longest of them in bytes.
+pub const TAGS_MAX: usize = 32;
+/// Longest tag, in bytes.
+pub const TAG_BYTES_MAX: usize = 128;
+/// Largest headers of a job, in bytes of JSON.
+pub const HEADERS_BYTES_MAX: usize = 4 << 10;
+/// Attempts kept of a job: the first one and this many of the newest.
+pub const ATTEMPTS_KEPT_NEWEST: u32 = 19;
+
+/// Cuts a text to at most `max` bytes at a character boundary, and says that it did.
+pub fn cut(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let note = format!(" … ({} bytes in all)", text.len());
+    let mut end = max.saturating_sub(note.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{note}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_text_is_cut_within_its_limit_and_says_so() {
+        let long = "ü".repeat(6_000);
+        let short = cut(&long, 8 << 10);
+        assert!(short.len() <= 8 << 10);
+        assert!(short.ends_with("(12000 bytes in all)"));
+        assert_eq!(cut("brief", 8), "brief");
+    }
+}

@@ -1,0 +1,284 @@
+//! From what a handler reported, or a store asked, to what becomes of the job.
+
+use std::time::Duration;
+
+use crate::graph::{Why, decide, decide_end};
+use crate::lifecycle::{Cause, End, SkipKind};
+use crate::limits;
+use crate::name::Label;
+use crate::payload::Payload;
+use crate::store::{
+    AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided,
+};
+use crate::time::Timestamp;
+
+/// What a handler, or the worker around it, reports of one attempt.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Report {
+    /// It is done.
+    Succeeded {
+        /// What it leaves.
+        output: Option<Payload>,
+        /// The branches it chose, if it is a gate.
+        branches: Vec<Label>,
+    },
+    /// It failed.
+    Failed {
+        /// The error and its causes.
+        error: String,
+        /// Whether a retry can help.
+        retry: Retry,
+        /// What it logged.
+        log: Option<String>,
+    },
+    /// It panicked: a failure.
+    Panicked {
+        /// What the panic said.
+        error: String,
+    },
+    /// It took longer than its timeout: a failure.
+    TimedOut {
+        /// What it logged.
+        log: Option<String>,
+    },
+    /// Its deadline passed while it ran, or before it could.
+    Overdue,
+    /// It put itself back. Not a failure: the attempt is refunded.
+    Snoozed {
+        /// For how long.
+        wait: Duration,
+    },
+    /// It asked to be cancelled.
+    Revoked {
+        /// Why.
+        reason: String,
+    },
+    /// It asked to be skipped, as if its branch were not taken.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// It was asked to stop, and did.
+    Stopped,
+    /// It was never run, or was interrupted by a shutdown: it goes back at no cost.
+    HandedBack,
+    /// Its input means nothing to this build.
+    Undecodable {
+        /// What is wrong with it.
+        problem: String,
+        /// The build.
+        build: u64,
+    },
+}
+
+/// Whether a retry can mend a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// It can: by the job's policy.
+    #[default]
+    ByPolicy,
+    /// It can, after this long, if attempts are left.
+    After(Duration),
+    /// It cannot.
+    Never,
+}
+
+/// What becomes of a job after an attempt. Pure: the same report of the same claim is the same move.
+pub fn settle_report(head: &Head, report: Report) -> Settle {
+    let spent = Counters { crashes: 0, ..head.counters };
+    let failed = Counters { failures: head.counters.failures + 1, ..spent };
+    let refunded = Counters { attempt: head.counters.attempt.saturating_sub(1), ..head.counters };
+    let end = |end: End, cause: Option<Cause>, counters: Counters, record: Option<AttemptRecord>| Ending {
+        record,
+        ..Ending::plain(end, cause, head.rules.keep(end), counters)
+    };
+    let record = |outcome, error: Option<&str>, log: Option<String>| {
+        Some(AttemptRecord {
+            attempt: head.counters.attempt,
+            outcome,
+            error: error.map(|e| limits::cut(e, limits::ERROR_BYTES_MAX)),
+            log,
+        })
+    };
+    let cancelled = |counters, record| Some(end(End::Cancelled, None, counters, record));
+    let failure = |outcome, error: String, retry: Retry, log: Option<String>| {
+        let kept = record(outcome, Some(&error), log);
+        let dead = |cause| Move::End(end(End::Dead, Some(cause), failed, kept.clone()));
+        let by_policy = head.rules.retry.delay(head.id, failed.failures);
+        let then = match (retry, by_policy) {
+            (Retry::Never, _) => dead(Cause::Permanent),
+            (_, None) => dead(Cause::Exhausted),
+            (Retry::After(wait), Some(_)) => Move::Again { after: wait, counters: failed, record: kept.clone() },
+            (Retry::ByPolicy, Some(wait)) => Move::Again { after: wait, counters: failed, record: kept.clone() },
+        };
+        (then, cancelled(failed, kept))
+    };
+    let (then, if_cancelled) = match report {
+        Report::Succeeded { output, branches } => {
+            let again = head.counters.attempt > 1;
+            let record = if again { record(AttemptOutcome::Succeeded, None, None) } else { None };
+            let mut ending = end(End::Succeeded, None, spent, record);
+            ending.output = output;
+            ending.branches = branches;
+            (Move::End(ending), None)
+        }
+        Report::Failed { error, retry, log } => failure(AttemptOutcome::Failed, error, retry, log),
+        Report::Panicked { error } => failure(AttemptOutcome::Panicked, error, Retry::ByPolicy, None),
+        Report::TimedOut { log } => {
+            let limit = head.rules.timeout().unwrap_or_default();
+            failure(
+                AttemptOutcome::TimedOut,
+                format!("it took longer than its timeout of {limit:?}"),
+                Retry::ByPolicy,
+                log,
+            )
+        }
+        Report::Overdue => {
+            let kept = record(AttemptOutcome::TimedOut, Some("its deadline passed"), None);
+            (Move::End(end(End::Dead, Some(Cause::Deadline), spent, kept)), None)
+        }
+        Report::Snoozed { wait } => {
+            let counters = Counters { attempt: refunded.attempt, ..spent };
+            (Move::Again { after: wait, counters, record: None }, cancelled(spent, None))
+        }
+        Report::Revoked { reason } => {
+            (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
+        }
+        Report::Skipped { reason } => {
+            let kind = End::Skipped(SkipKind::Untaken);
+            (Move::End(end(kind, Some(Cause::Itself { reason }), spent, None)), cancelled(spent, None))
+        }
+        Report::Stopped => {
+            let kept = record(AttemptOutcome::Cancelled, None, None);
+            let back = Move::Again { after: Duration::ZERO, counters: refunded, record: None };
+            (back, cancelled(spent, kept))
+        }
+        Report::HandedBack => {
+            let back = Move::Again { after: Duration::ZERO, counters: refunded, record: None };
+            (back, cancelled(refunded, None))
+        }
+        Report::Undecodable { problem, build } => {
+            (Move::Block { reason: problem, build, counters: refunded }, cancelled(refunded, None))
+        }
+    };
+    Settle { fence: head.fence, then, if_cancelled, durability: Durability::Required }
+}
+
+/// What becomes of a job whose worker is gone: a crash, no attempt spent, until there are too many.
+pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
+    let crashes = head.counters.crashes + 1;
+    let counters = Counters { crashes, ..head.counters };
+    let record = Some(AttemptRecord {
+        attempt: head.counters.attempt,
+        outcome: AttemptOutcome::Crashed,
+        error: Some("its worker was lost".into()),
+        log: None,
+    });
+    let end = |end: End, cause: Option<Cause>| Ending {
+        record: record.clone(),
+        ..Ending::plain(end, cause, head.rules.keep(end), counters)
+    };
+    let overdue = head.deadline.is_some_and(|at| at <= now);
+    let then = if crashes >= head.rules.crash_limit.max(1) {
+        Move::End(end(End::Quarantined, Some(Cause::Crashes { count: crashes })))
+    } else if overdue {
+        Move::End(end(End::Dead, Some(Cause::Deadline)))
+    } else {
+        Move::Again { after: Duration::ZERO, counters, record: record.clone() }
+    };
+    Settle { fence: head.fence, then, if_cancelled: Some(end(End::Cancelled, None)), durability: Durability::Lazy }
+}
+
+/// What becomes of a job that came for a decision.
+pub fn settle_decision(undecided: &Undecided) -> Settle {
+    let then = match (&undecided.why, decide(&undecided.why)) {
+        (Why::End { counts, rules }, _) => {
+            let end = decide_end(counts);
+            Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) })
+        }
+        (_, Some((end, cause))) => {
+            Move::End(Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters))
+        }
+        // `decide` answers everything but an end.
+        (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },
+    };
+    Settle { fence: undecided.fence, then, if_cancelled: None, durability: Durability::Lazy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{Fence, Incarnation, JobId, Token};
+    use crate::name::{Kind, Queue};
+    use crate::retry::RetryPolicy;
+    use crate::rules::JobRules;
+
+    fn head(counters: Counters) -> Head {
+        Head {
+            fence: Fence { key: 1, token: Token { worker: Incarnation::from_bytes([1; 16]), turn: 1, index: 0 } },
+            id: JobId::from_bytes([2; 16]),
+            kind: Kind::from_stored("echo"),
+            version: 1,
+            queue: Queue::default(),
+            counters,
+            rules: JobRules { retry: RetryPolicy::attempts(3), ..JobRules::default() },
+            deadline: None,
+            node: None,
+        }
+    }
+
+    fn at(attempt: u32, failures: u32, crashes: u32) -> Counters {
+        Counters { attempt, failures, crashes }
+    }
+
+    fn failed(retry: Retry) -> Report {
+        Report::Failed { error: "no route".into(), retry, log: None }
+    }
+
+    #[test]
+    fn a_failure_spends_an_attempt_and_the_last_one_is_the_end() {
+        let again = settle_report(&head(at(1, 0, 2)), failed(Retry::ByPolicy));
+        assert!(matches!(again.then, Move::Again { counters, .. } if counters == at(1, 1, 0)), "crashes are reset");
+        let dead = settle_report(&head(at(3, 2, 0)), failed(Retry::After(Duration::ZERO)));
+        assert!(matches!(dead.then, Move::End(Ending { end: End::Dead, cause: Some(Cause::Exhausted), .. })));
+        let dead = settle_report(&head(at(1, 0, 0)), failed(Retry::Never));
+        assert!(matches!(dead.then, Move::End(Ending { end: End::Dead, cause: Some(Cause::Permanent), .. })));
+    }
+
+    #[test]
+    fn snooze_and_hand_back_spend_nothing() {
+        let snoozed = settle_report(&head(at(2, 1, 1)), Report::Snoozed { wait: Duration::from_secs(9) });
+        assert!(matches!(snoozed.then, Move::Again { counters, .. } if counters == at(1, 1, 0)));
+        let back = settle_report(&head(at(2, 1, 1)), Report::HandedBack);
+        assert!(
+            matches!(back.then, Move::Again { counters, .. } if counters == at(1, 1, 1)),
+            "not even a crash is forgotten"
+        );
+    }
+
+    #[test]
+    fn a_success_stands_against_a_cancel_and_a_failure_does_not() {
+        let done = settle_report(&head(at(1, 0, 0)), Report::Succeeded { output: None, branches: vec![] });
+        assert!(done.if_cancelled.is_none());
+        let failed = settle_report(&head(at(1, 0, 0)), failed(Retry::ByPolicy));
+        assert_eq!(failed.if_cancelled.unwrap().end, End::Cancelled);
+    }
+
+    #[test]
+    fn the_last_allowed_crash_quarantines() {
+        let now = Timestamp::ZERO;
+        assert!(
+            matches!(settle_rescued(&head(at(1, 0, 1)), now).then, Move::Again { counters, .. } if counters == at(1, 0, 2))
+        );
+        let set_aside = settle_rescued(&head(at(1, 0, 2)), now);
+        assert!(matches!(set_aside.then, Move::End(Ending { end: End::Quarantined, .. })));
+    }
+
+    #[test]
+    fn undecodable_input_blocks_and_costs_nothing() {
+        let blocked =
+            settle_report(&head(at(1, 0, 0)), Report::Undecodable { problem: "no field `to`".into(), build: 7 });
+        assert!(matches!(blocked.then, Move::Block { build: 7, counters, .. } if counters == at(0, 0, 0)));
+    }
+}

@@ -1,0 +1,36 @@
+//! Operators' commands as plans: which changes to ask of a store, and when to go on.
+
+use crate::defaults;
+use crate::id::{GraphId, JobId};
+use crate::lifecycle::{Cause, End, StopReason};
+use crate::store::{Change, Counters, Ending, Order, WhileRunning};
+
+/// Cancels one job: at once if it has not started, by request if it runs.
+pub fn cancel_job(job: JobId, actor: &str, reason: &str) -> Order {
+    let cause = Cause::Asked { actor: actor.into(), reason: reason.into() };
+    let ending = Ending::plain(End::Cancelled, Some(cause), defaults::KEEP_FAILED, Counters::default());
+    Order {
+        actor: actor.into(),
+        reason: reason.into(),
+        changes: vec![Change::End { job, ending: Box::new(ending), running: WhileRunning::Ask }],
+    }
+}
+
+/// One step of cancelling a graph: the first writes the stop, the others settle what the store says
+/// can be settled now. The plan is over when there is nothing left to settle; what runs is settled
+/// by its worker, and its children after it.
+pub fn cancel_graph_step(graph: GraphId, settleable: Option<&[JobId]>, actor: &str, reason: &str) -> Order {
+    let stop = StopReason::Cancel;
+    let changes = match settleable {
+        None => vec![Change::Stop { graph, reason: stop }],
+        Some(jobs) => jobs
+            .iter()
+            .map(|job| {
+                let cause = Some(Cause::GraphStopped { stop });
+                let ending = Ending::plain(End::Cancelled, cause, defaults::KEEP_FAILED, Counters::default());
+                Change::End { job: *job, ending: Box::new(ending), running: WhileRunning::Leave }
+            })
+            .collect(),
+    };
+    Order { actor: actor.into(), reason: reason.into(), changes }
+}

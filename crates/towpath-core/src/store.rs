@@ -1,0 +1,101 @@
+//! The store contract: what every store must do, and nothing that only one of them could.
+//!
+//! A batch is one transaction and answers come in the order of its items. Each item is accepted or
+//! refused alone, unless it is one graph, which is all or nothing. A store filters, counts and
+//! fences; it makes no policy. Every verb reads the store's clock once and says what it read.
+//!
+//! Every future may be dropped at any time: the verb then either happens whole or not at all, and
+//! the caller does not know which. A repeated turn answers that question.
+
+mod apply;
+mod enqueue;
+mod error;
+mod extend;
+mod hint;
+mod inspect;
+mod migrate;
+mod prune;
+mod read;
+mod turn;
+
+pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
+pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
+pub use error::{StoreError, StoreErrorKind};
+pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
+pub use hint::{Hint, HintStream, Hints};
+pub use inspect::{
+    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
+    JobLine, NodeLine, Page, QueueLine, WorkerLine,
+};
+pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
+pub use prune::Pruned;
+pub use read::{Ended, Peer, Upstream};
+pub use turn::{
+    Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
+    NodeRef, QueueClaim, Served, Settle, Settled, Turn, TurnReply, Undecided,
+};
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::id::{GraphId, JobId};
+
+/// A boxed future, so that a store can be used as `Arc<dyn Store>`.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a verb answers.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// The verbs of a store.
+pub trait Store: Send + Sync + 'static {
+    /// Writes jobs, graphs and appends. Atomic; each item is accepted or refused alone.
+    ///
+    /// A job whose id is there already with the same content answers [`Placed::Existing`].
+    fn enqueue(&self, batch: Enqueue) -> BoxFuture<'_, StoreResult<Enqueued>>;
+
+    /// A worker's turn: settles outcomes, releases children, claims. Atomic, and idempotent by its
+    /// number: the same number again answers what the first did, claims included.
+    ///
+    /// A worker that the store does not know is answered with [`StoreErrorKind::UnknownWorker`]:
+    /// what it held is lost, and it must [`extend`](Self::extend) before it claims again.
+    fn turn(&self, turn: Turn) -> BoxFuture<'_, StoreResult<TurnReply>>;
+
+    /// Renews a worker's lease, or registers it; answers what it has lost and what is to be
+    /// cancelled. With [`Intent::Leave`] everything it holds goes back and the worker is forgotten.
+    fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>>;
+
+    /// Leases to the asker jobs of workers whose lease has ended, or which it knows to be gone.
+    fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>>;
+
+    /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
+    fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;
+
+    /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
+    fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
+
+    /// The workers that hold a lease, or held one that was not taken over yet.
+    fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;
+
+    /// How these jobs ended, in the order asked; `None` where one has not ended or is unknown.
+    fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>>;
+
+    /// Carries out an operator's order and records it, in one transaction.
+    fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>>;
+
+    /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph: a graph is
+    /// first marked, which makes it invisible, then deleted in bounded batches.
+    fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>>;
+
+    /// Wake-ups from this process and, where the store can, from others. Never needed for
+    /// correctness.
+    fn hints(&self) -> HintStream;
+
+    /// Brings the schema to this binary's version.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::SchemaTooNew`] when the schema no longer serves this binary.
+    fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>>;
+
+    /// Questions of people.
+    fn inspect(&self) -> &dyn Inspect;
+}

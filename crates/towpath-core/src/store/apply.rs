@@ -1,0 +1,105 @@
+//! Operators' orders: planned by the core, carried out by the store, recorded in the same transaction.
+
+use crate::id::{GraphId, JobId};
+use crate::lifecycle::{State, StopReason};
+use crate::time::Timestamp;
+
+use super::turn::Ending;
+
+/// Changes that somebody asked for.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Who.
+    pub actor: String,
+    /// Why, in their words.
+    pub reason: String,
+    /// What, in order; one transaction.
+    pub changes: Vec<Change>,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// Ends a job that has not started, children counted.
+    ///
+    /// A node whose parents have not all ended is left alone: a node never ends before its parents.
+    End {
+        /// The job.
+        job: JobId,
+        /// Its end. The counters are taken from the row.
+        ending: Box<Ending>,
+        /// What to do if it is running.
+        running: WhileRunning,
+    },
+    /// Holds a graph back. A second stop with the same reason changes nothing.
+    Stop {
+        /// The graph.
+        graph: GraphId,
+        /// For what.
+        reason: StopReason,
+    },
+    /// Lifts a stop with this reason.
+    Unstop {
+        /// The graph.
+        graph: GraphId,
+        /// For what it was.
+        reason: StopReason,
+    },
+    /// Counts the parents of every waiting node again, from the edges.
+    Recount {
+        /// The graph.
+        graph: GraphId,
+    },
+}
+
+/// What an order to end a job does when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhileRunning {
+    /// Its worker is asked to stop it.
+    Ask,
+    /// It is left alone.
+    Leave,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The store's clock in that transaction.
+    pub now: Timestamp,
+    /// An answer for each change, in order.
+    pub changes: Vec<Changed>,
+}
+
+/// What became of one change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The job is over.
+    Ended,
+    /// The job runs, and its worker will be asked to stop it.
+    Asked,
+    /// The job is in a state to which the change does not apply; nothing changed.
+    Left(State),
+    /// There is no such job or graph.
+    Unknown,
+    /// The graph is held back; its nodes stood so.
+    Stopped(StopCounts),
+    /// The stop is lifted, or there was none.
+    Unstopped,
+    /// So many counters were wrong and are right now. More than none is a fault of the store.
+    Recounted {
+        /// How many.
+        repaired: u32,
+    },
+}
+
+/// How a graph's nodes stood when it was stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopCounts {
+    /// Over already.
+    pub ended: u32,
+    /// Running: asked to stop.
+    pub running: u32,
+    /// Not started: will be cancelled.
+    pub unstarted: u32,
+}

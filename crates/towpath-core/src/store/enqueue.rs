@@ -1,0 +1,153 @@
+//! What is enqueued and what the store answers.
+
+use crate::graph::{PreparedAppend, PreparedGraph};
+use crate::id::{GraphId, JobId};
+use crate::job::NewJob;
+use crate::lifecycle::StopReason;
+use crate::limits;
+use crate::name::NodeName;
+use crate::time::Timestamp;
+
+/// A batch of things to write in one transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Enqueue {
+    /// The things, in order.
+    pub items: Vec<Item>,
+}
+
+/// One thing to enqueue.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Item {
+    /// A lone job.
+    Job(Box<NewJob>),
+    /// A whole graph: all of it or nothing.
+    Graph(Box<PreparedGraph>),
+    /// More nodes for a stored graph: all of them or nothing.
+    Append(Box<PreparedAppend>),
+}
+
+impl Item {
+    /// A lone job.
+    pub fn job(job: NewJob) -> Self {
+        Self::Job(Box::new(job))
+    }
+
+    /// What it adds to the bytes of a batch.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Job(job) => job.bytes(),
+            Self::Graph(graph) => graph.bytes(),
+            Self::Append(append) => append.bytes(),
+        }
+    }
+}
+
+impl Enqueue {
+    /// A batch of one.
+    pub fn one(item: Item) -> Self {
+        Self { items: vec![item] }
+    }
+
+    /// Refuses a batch that is too large as a whole, before anything is written.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLarge`] with both sizes: split the batch.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let bytes: usize = self.items.iter().map(Item::bytes).sum();
+        if bytes > limits::BATCH_BYTES_MAX {
+            return Err(Refusal::TooLarge { what: "the batch".into(), bytes, max: limits::BATCH_BYTES_MAX });
+        }
+        Ok(())
+    }
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The store's clock in that transaction.
+    pub now: Timestamp,
+    /// An answer for each item, in order.
+    pub items: Vec<Result<Placed, Refusal>>,
+}
+
+/// Where an accepted item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// It was written.
+    Inserted,
+    /// The same thing was there already.
+    Existing,
+}
+
+/// Why an item was not written. Nothing of it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The id of a job is taken by another content.
+    #[error("the id {id} is taken by a job of kind {kind} with other content: draw another id")]
+    JobConflict {
+        /// The id.
+        id: JobId,
+        /// The kind of the job that has it.
+        kind: String,
+    },
+    /// The id of a graph is taken.
+    #[error("the id {id} is taken by the graph {name:?}: draw another id")]
+    GraphConflict {
+        /// The id.
+        id: GraphId,
+        /// The name of the graph that has it.
+        name: String,
+    },
+    /// Something is over its limit.
+    #[error("{what} has {bytes} bytes, at most {max} are allowed")]
+    TooLarge {
+        /// What.
+        what: String,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        max: usize,
+    },
+    /// Something is not allowed.
+    #[error("{problem}")]
+    Invalid {
+        /// What, and what to do.
+        problem: String,
+    },
+    /// The graph to append to is not there.
+    #[error("there is no graph {id}: it was never enqueued, or has been pruned")]
+    UnknownGraph {
+        /// Its id.
+        id: GraphId,
+    },
+    /// Parents that the graph to append to does not have.
+    #[error("graph {graph} has no node named {}", list(.names))]
+    UnknownParents {
+        /// The graph.
+        graph: GraphId,
+        /// The names, in the order of the edges.
+        names: Vec<NodeName>,
+    },
+    /// Names that the graph to append to has already.
+    #[error("graph {graph} has a node named {} already: rename it", list(.names))]
+    NamesTaken {
+        /// The graph.
+        graph: GraphId,
+        /// The names, in the order of the new nodes.
+        names: Vec<NodeName>,
+    },
+    /// The graph to append to is stopped.
+    #[error("graph {graph} is stopped to {reason}: nothing can be added to it")]
+    Stopped {
+        /// The graph.
+        graph: GraphId,
+        /// For what.
+        reason: StopReason,
+    },
+}
+
+fn list(names: &[NodeName]) -> String {
+    names.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,306 @@
+//! Questions of people: paged, never on the path of work.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{GraphEnd, NodeCounters, Role, VerdictTable};
+use crate::id::{GraphId, Incarnation, JobId};
+use crate::lifecycle::{Cause, State, StopReason};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue};
+use crate::payload::Payload;
+use crate::rules::JobRules;
+use crate::time::Timestamp;
+
+use super::turn::{AttemptOutcome, Counters, NodeRef};
+use super::{BoxFuture, StoreResult};
+
+/// Read-only views. Lists come newest first and are paged by key.
+pub trait Inspect: Send + Sync {
+    /// One job.
+    fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>>;
+
+    /// Jobs, newest first.
+    fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;
+
+    /// The attempts that are kept of a job, oldest first.
+    fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>>;
+
+    /// One graph, with all its nodes (in the order of their enqueue, `end` left out) and edges.
+    fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>>;
+
+    /// Graphs, newest first.
+    fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>>;
+
+    /// Queues with live work, by name.
+    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
+
+    /// Workers, oldest first.
+    fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>>;
+
+    /// What operators have done, newest first.
+    fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>>;
+
+    /// How many rows each table has, for tests and for diagnosis.
+    fn census(&self) -> BoxFuture<'_, StoreResult<Census>>;
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Only what comes after this key of the last line seen; `None` for the start.
+    pub after: Option<i64>,
+    /// Most lines. Clamped to 1 to 1,000.
+    pub limit: u32,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: 100 }
+    }
+}
+
+/// Which jobs. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// In this state (for an end, exactly this end).
+    pub state: Option<State>,
+    /// In this queue.
+    pub queue: Option<Queue>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// Of this graph.
+    pub graph: Option<GraphId>,
+}
+
+/// Which graphs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GraphFilter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that have not ended.
+    Open,
+    /// Those that ended so.
+    Ended(GraphEnd),
+}
+
+/// A job in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLine {
+    /// The key by which the list is paged.
+    pub key: i64,
+    /// The job.
+    pub id: JobId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its queue.
+    pub queue: Queue,
+    /// Its priority.
+    pub priority: i16,
+    /// Where it stands.
+    pub state: State,
+    /// When it falls due, while it is ready.
+    pub due: Option<Timestamp>,
+    /// Its counters.
+    pub counters: Counters,
+    /// Its place in a graph.
+    pub node: Option<NodeRef>,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+    /// When its current or last attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A job with everything about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobDetail {
+    /// Its line.
+    pub line: JobLine,
+    /// The version of its input.
+    pub version: u16,
+    /// Its input.
+    pub input: Payload,
+    /// Its rules.
+    pub rules: JobRules,
+    /// By when it must have ended.
+    pub deadline: Option<Timestamp>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// What travels with it.
+    pub headers: BTreeMap<String, String>,
+    /// Why it ended.
+    pub cause: Option<Cause>,
+    /// What it left.
+    pub output: Option<Payload>,
+    /// Why it is blocked.
+    pub blocked: Option<String>,
+    /// Who holds it, while it runs.
+    pub worker: Option<Incarnation>,
+    /// Who asked to cancel it, while it runs.
+    pub cancel: Option<Cause>,
+}
+
+/// An attempt that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptLine {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// Its error.
+    pub error: Option<String>,
+    /// What it logged.
+    pub log: Option<String>,
+}
+
+/// A graph in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphLine {
+    /// The key by which the list is paged.
+    pub key: i64,
+    /// The graph.
+    pub id: GraphId,
+    /// Its name.
+    pub name: GraphName,
+    /// How it ended, if it has.
+    pub end: Option<GraphEnd>,
+    /// What holds it back.
+    pub stop: Option<StopReason>,
+    /// How many nodes it has, `end` not counted.
+    pub nodes: u32,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A graph with its shape and how each node stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphDetail {
+    /// Its line.
+    pub line: GraphLine,
+    /// Its input.
+    pub input: Option<Payload>,
+    /// Its nodes, in the order of their enqueue.
+    pub nodes: Vec<NodeLine>,
+    /// Its edges, in the order of their place, those to `end` left out.
+    pub edges: Vec<EdgeLine>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeLine {
+    /// Its name.
+    pub name: NodeName,
+    /// Its job.
+    pub job: JobId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its queue.
+    pub queue: Queue,
+    /// What it is to the graph.
+    pub role: Role,
+    /// Its counters of parents.
+    pub parents: NodeCounters,
+    /// Where it stands.
+    pub state: State,
+    /// Why it ended so.
+    pub cause: Option<Cause>,
+    /// Its counters.
+    pub counters: Counters,
+    /// When its current or last attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// An edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeLine {
+    /// Waited for.
+    pub parent: NodeName,
+    /// Waiting.
+    pub child: NodeName,
+    /// What each end of the parent means.
+    pub verdicts: VerdictTable,
+    /// The branch that it asks for.
+    pub label: Option<Label>,
+}
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueLine {
+    /// Its name.
+    pub queue: Queue,
+    /// Jobs that could be claimed now.
+    pub ready: u64,
+    /// Jobs that are not due yet.
+    pub later: u64,
+    /// Jobs under a lease.
+    pub running: u64,
+    /// Jobs that no worker can run.
+    pub blocked: u64,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerLine {
+    /// Its life.
+    pub worker: Incarnation,
+    /// Its name.
+    pub name: String,
+    /// The queues it serves.
+    pub queues: Vec<String>,
+    /// Jobs it holds.
+    pub running: u32,
+    /// When it registered.
+    pub started_at: Timestamp,
+    /// Until when its claims hold.
+    pub lease_until: Timestamp,
+}
+
+/// Something that an operator did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditLine {
+    /// The key by which the list is paged.
+    pub key: i64,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: String,
+    /// What, as a verb: `cancel`, `stop`, `unstop`, `recount`.
+    pub action: String,
+    /// The job or graph.
+    pub target: String,
+    /// What came of it.
+    pub outcome: String,
+}
+
+/// Rows by table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Census {
+    pub jobs: u64,
+    pub ready: u64,
+    pub later: u64,
+    pub running: u64,
+    pub blocked: u64,
+    pub undecided: u64,
+    pub ended: u64,
+    pub graphs: u64,
+    pub nodes: u64,
+    pub edges: u64,
+    pub stops: u64,
+    pub attempts: u64,
+    pub outputs: u64,
+    pub deadlines: u64,
+    pub workers: u64,
+    pub leases: u64,
+}

@@ -1,0 +1,19 @@
+//! What a prune did.
+
+/// How much a prune deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Lone jobs deleted.
+    pub jobs: u32,
+    /// Nodes deleted of graphs that are past their retention.
+    pub nodes: u32,
+    /// Graphs whose last row is gone.
+    pub graphs: u32,
+}
+
+impl Pruned {
+    /// Whether there was nothing left to delete.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

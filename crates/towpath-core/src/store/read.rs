@@ -1,0 +1,50 @@
+//! What the runtime and the core's plans read.
+
+use crate::id::{Incarnation, JobId};
+use crate::lifecycle::{Cause, State};
+use crate::name::NodeName;
+use crate::payload::Payload;
+use crate::time::Timestamp;
+
+use super::extend::HostId;
+
+/// A direct parent of a node, as the node may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name.
+    pub node: NodeName,
+    /// Where it stands.
+    pub state: State,
+    /// What it left, if it succeeded and left something.
+    pub output: Option<Payload>,
+    /// Its last failure, if an attempt of it has failed.
+    pub error: Option<String>,
+}
+
+/// A worker that holds a lease, or held one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its life.
+    pub worker: Incarnation,
+    /// Where its process is.
+    pub host: HostId,
+    /// Until when its claims hold.
+    pub lease_until: Timestamp,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The job.
+    pub id: JobId,
+    /// Its state, which is an end.
+    pub state: State,
+    /// Why, unless it succeeded.
+    pub cause: Option<Cause>,
+    /// What it left.
+    pub output: Option<Payload>,
+    /// Its last failure, if an attempt of it has failed.
+    pub error: Option<String>,
+    /// When.
+    pub ended_at: Timestamp,
+}

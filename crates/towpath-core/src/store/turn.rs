@@ -1,0 +1,380 @@
+//! A worker's turn: outcomes go in, claims come out, one transaction.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::graph::{Count, GraphEnd, Why};
+use crate::id::{Fence, GraphId, Incarnation, JobId};
+use crate::lifecycle::{Cause, End};
+use crate::name::{Kind, Label, NodeName, Queue};
+use crate::payload::Payload;
+use crate::rules::JobRules;
+use crate::time::Timestamp;
+
+/// One exchange of a worker with the store.
+///
+/// Within it the store first settles, then releases children, then claims.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The worker's life.
+    pub worker: Incarnation,
+    /// Its number: higher than the last one, or the same to repeat it.
+    pub number: u64,
+    /// Outcomes and decisions of what the worker holds. A job occurs at most once.
+    pub settle: Vec<Settle>,
+    /// What to claim, if anything.
+    pub claim: Option<Claim>,
+}
+
+impl Turn {
+    /// What it sends to the store, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.settle.iter().map(Settle::bytes).sum()
+    }
+
+    /// Whether the turn must be on disk before it is answered.
+    pub fn is_durable(&self) -> bool {
+        self.settle.iter().any(|s| s.durability == Durability::Required)
+    }
+}
+
+/// What to claim.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Each queue with its own limit.
+    pub queues: Vec<QueueClaim>,
+    /// Most undecided nodes and overdue jobs to take over besides; at most 512.
+    pub decisions_max: u16,
+}
+
+/// What to claim from one queue: priority first, then the order of arrival.
+#[derive(Clone, Debug)]
+pub struct QueueClaim {
+    /// The queue.
+    pub queue: Queue,
+    /// The kinds that the worker serves. Others are left alone.
+    pub serves: Arc<[Served]>,
+    /// Most jobs to take.
+    pub limit: u16,
+}
+
+/// A kind that a worker serves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Served {
+    /// The kind.
+    pub kind: Kind,
+    /// The newest version of its input that the worker understands; older ones too.
+    pub version: u16,
+}
+
+/// How often a job was started, has failed, and has lost its worker in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Counters {
+    /// Starts. In a claim, the number of the attempt that it begins.
+    pub attempt: u32,
+    /// Failures: what is spent of the attempts allowed.
+    pub failures: u32,
+    /// Crashes in a row.
+    pub crashes: u32,
+}
+
+/// What an outcome does to a job. The counters are absolute: the fence guarantees that nobody else
+/// has changed them.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// It is over; its children are counted.
+    End(Ending),
+    /// It is ready again.
+    Again {
+        /// Not before this long from now.
+        after: Duration,
+        /// Its counters from now on.
+        counters: Counters,
+        /// What to keep of the attempt.
+        record: Option<AttemptRecord>,
+    },
+    /// It cannot run until code or input changes.
+    Block {
+        /// Why, for people.
+        reason: String,
+        /// The build that refused it; another one will try it.
+        build: u64,
+        /// Its counters from now on.
+        counters: Counters,
+    },
+    /// It is the `end` of a graph: the graph is over.
+    Close(Closing),
+}
+
+/// An end, with what is kept of it.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// The end.
+    pub end: End,
+    /// Why, unless it is a success.
+    pub cause: Option<Cause>,
+    /// What it leaves, on success.
+    pub output: Option<Payload>,
+    /// The branches that a gate chose.
+    pub branches: Vec<Label>,
+    /// How long it stays stored, if it is a lone job. A node stays as long as its graph.
+    pub keep: Duration,
+    /// Its counters at the end.
+    pub counters: Counters,
+    /// What to keep of the last attempt.
+    pub record: Option<AttemptRecord>,
+}
+
+impl Ending {
+    /// An end without output, branches or record.
+    pub fn plain(end: End, cause: Option<Cause>, keep: Duration, counters: Counters) -> Self {
+        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None }
+    }
+}
+
+/// How a graph ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// The end.
+    pub end: GraphEnd,
+    /// How many nodes ended how.
+    pub counts: Vec<Count>,
+    /// How long the graph stays stored.
+    pub keep: Duration,
+}
+
+/// How an attempt ended that is worth a line of its own. A first attempt that succeeded is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// It succeeded.
+    Succeeded,
+    /// Its handler returned an error.
+    Failed,
+    /// Its handler panicked.
+    Panicked,
+    /// It took longer than its timeout.
+    TimedOut,
+    /// Its worker's lease was lost.
+    Crashed,
+    /// Its handler put it back.
+    Snoozed,
+    /// It was asked to stop and did.
+    Cancelled,
+}
+
+impl AttemptOutcome {
+    /// Every outcome, in the order of their codes.
+    pub const ALL: [Self; 7] =
+        [Self::Succeeded, Self::Failed, Self::Panicked, Self::TimedOut, Self::Crashed, Self::Snoozed, Self::Cancelled];
+
+    /// The number that stores keep.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// The outcome of a stored number, if this build knows it.
+    pub fn from_code(code: i16) -> Option<Self> {
+        usize::try_from(code).ok().and_then(|at| Self::ALL.get(at).copied())
+    }
+
+    /// The word that people read.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "timed out",
+            Self::Crashed => "crashed",
+            Self::Snoozed => "snoozed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One line of a job's history. The store adds when it started and ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptRecord {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// Its error, at most 8 KiB.
+    pub error: Option<String>,
+    /// What it logged, head and tail, at most 64 KiB.
+    pub log: Option<String>,
+}
+
+/// Whether losing an outcome in a power cut matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// A handler ran: its outcome must be on disk before it is acknowledged.
+    Required,
+    /// A decision of the core, which would only be made again.
+    Lazy,
+}
+
+/// One outcome or decision.
+#[derive(Clone, Debug)]
+pub struct Settle {
+    /// The claim under which it was made. A stale one changes nothing.
+    pub fence: Fence,
+    /// What becomes of the job.
+    pub then: Move,
+    /// What becomes of it instead if somebody has asked to cancel it or its graph. The store fills
+    /// in the cause where it is `None`.
+    pub if_cancelled: Option<Ending>,
+    /// Whether it must be on disk.
+    pub durability: Durability,
+}
+
+impl Settle {
+    fn bytes(&self) -> usize {
+        let record = |r: &Option<AttemptRecord>| {
+            r.as_ref().map_or(0, |r| r.error.as_ref().map_or(0, String::len) + r.log.as_ref().map_or(0, String::len))
+        };
+        let ending = |e: &Ending| e.output.as_ref().map_or(0, |o| o.bytes.len()) + record(&e.record);
+        let then = match &self.then {
+            Move::End(e) => ending(e),
+            Move::Again { record: r, .. } => record(r),
+            Move::Block { reason, .. } => reason.len(),
+            Move::Close(_) => 0,
+        };
+        64 + then + self.if_cancelled.as_ref().map_or(0, ending)
+    }
+}
+
+/// What became of one [`Settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Settled {
+    /// It was written.
+    Done,
+    /// The move for a cancel was written instead.
+    Cancelled,
+    /// The fence was stale: nothing was written.
+    Stale,
+}
+
+impl Settled {
+    /// One byte, for the reply that a store keeps.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The answer of a kept byte.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Done),
+            1 => Some(Self::Cancelled),
+            2 => Some(Self::Stale),
+            _ => None,
+        }
+    }
+}
+
+/// What a turn did.
+#[derive(Clone, Debug)]
+pub struct TurnReply {
+    /// The store's clock in that transaction.
+    pub now: Timestamp,
+    /// An answer for each outcome, in order.
+    pub settled: Vec<Settled>,
+    /// What the worker now holds in addition, in the order of its index.
+    pub assigned: Vec<Assigned>,
+    /// When the next job that is not due yet falls due, whoever serves it.
+    pub next_due: Option<Timestamp>,
+    /// Whether the worker's lease still holds. When it does not, nothing was claimed: renew it.
+    pub lease: Lease,
+}
+
+/// Whether a worker's lease holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// It does.
+    Holds,
+    /// Its time is over, though nobody may have taken anything yet.
+    Over,
+}
+
+/// Something that a worker now holds.
+#[derive(Clone, Debug)]
+pub enum Assigned {
+    /// A job for its handler.
+    Job(Box<Claimed>),
+    /// A job for a decision of the core.
+    Decision(Box<Undecided>),
+}
+
+impl Assigned {
+    /// The claim.
+    pub fn fence(&self) -> Fence {
+        match self {
+            Self::Job(claimed) => claimed.head.fence,
+            Self::Decision(undecided) => undecided.fence,
+        }
+    }
+}
+
+/// What the core needs of a claimed job to decide about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// The claim.
+    pub fence: Fence,
+    /// The job.
+    pub id: JobId,
+    /// Its kind.
+    pub kind: Kind,
+    /// The version of its input.
+    pub version: u16,
+    /// Its queue.
+    pub queue: Queue,
+    /// Its counters; the attempt is the one that begins.
+    pub counters: Counters,
+    /// Its rules.
+    pub rules: JobRules,
+    /// By when it must have ended.
+    pub deadline: Option<Timestamp>,
+    /// Its place in a graph, if it has one.
+    pub node: Option<NodeRef>,
+}
+
+/// A job's place in a graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeRef {
+    /// The graph.
+    pub graph: GraphId,
+    /// The node's name in it.
+    pub name: NodeName,
+}
+
+/// A job under a worker's lease, with what its handler needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claimed {
+    /// What the core needs of it.
+    pub head: Head,
+    /// Its input.
+    pub input: Payload,
+    /// What travels with it.
+    pub headers: BTreeMap<String, String>,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+}
+
+/// A job that came for a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Undecided {
+    /// The claim.
+    pub fence: Fence,
+    /// The job.
+    pub id: JobId,
+    /// Its place in a graph, if it has one.
+    pub node: Option<NodeRef>,
+    /// Its counters as they stand: a decision begins no attempt.
+    pub counters: Counters,
+    /// Its rules.
+    pub rules: JobRules,
+    /// What is to be decided.
+    pub why: Why,
+}
