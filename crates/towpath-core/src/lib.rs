@@ -7,14 +7,15 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+mod clock;
 pub mod defaults;
-// pub mod dispatch;
+pub mod dispatch;
 mod graph;
 mod id;
 mod job;
 mod lifecycle;
 pub mod limits;
-// mod memory;
+mod memory;
 mod name;
 mod outcome;
 mod payload;
@@ -24,6 +25,7 @@ mod rules;
 pub mod store;
 mod time;
 
+pub use clock::{Clock, ManualClock};
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,
@@ -32,7 +34,7 @@ pub use graph::{
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
-// pub use memory::MemoryStore;
+pub use memory::MemoryStore;
 pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue};
 pub use outcome::{Report, Retry, settle_decision, settle_report, settle_rescued};
 pub use payload::{Codec, DecodeError, EncodeError, Payload};

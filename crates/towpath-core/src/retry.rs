@@ -61,7 +61,7 @@ impl RetryPolicy {
         let doubled = self.base_us.saturating_mul(1_u64.checked_shl(failures.saturating_sub(1)).unwrap_or(u64::MAX));
         let wait = doubled.min(self.cap_us);
         let spread = u128::from(wait) * u128::from(self.jitter_percent.min(100)) / 100;
-        let roll = u128::from(mix(job, failures)) * (2 * spread + 1) >> 64;
+        let roll = (u128::from(mix(job, failures)) * (2 * spread + 1)) >> 64;
         let jittered = u128::from(wait) - spread + roll;
         Some(Duration::from_micros(u64::try_from(jittered).unwrap_or(u64::MAX)))
     }

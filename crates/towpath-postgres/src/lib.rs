@@ -1,1 +1,30 @@
-//! To be written.
+//! The PostgreSQL store of Towpath.
+//!
+//! One statement is one file in `queries/`, and each verb is a file here, under the same names as in the other stores. It
+//! relies on nothing that a server's session keeps, so it works through a transaction pooler; NOTIFY and LISTEN only
+//! make it faster. It refuses nothing that the contract allows, and it has no policy of its own.
+
+mod append;
+mod apply;
+mod claim;
+mod combine;
+mod enqueue;
+mod error;
+mod extend;
+mod hints;
+mod inspect;
+mod lanes;
+mod low_water;
+mod migrate;
+mod prune;
+mod queries;
+mod read;
+mod release;
+mod rescue;
+mod rows;
+mod session;
+mod settle;
+mod store;
+mod turn;
+
+pub use store::{PostgresOptions, PostgresStore};

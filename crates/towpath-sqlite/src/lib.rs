@@ -1,1 +1,55 @@
-//! To be written.
+//! The SQLite store of Towpath: one file, embedded in the application, shared by its processes.
+//!
+//! It carries out the contract of `towpath_core::store`; what a job's end means is decided there and
+//! never here. One connection writes, and calls that meet share one transaction and one fsync (see
+//! `combine.rs`). Statements stand in `queries/`, one a file; `docs/store.md` says how the tables keep
+//! the contract.
+//!
+//! ```no_run
+//! use towpath_sqlite::{SqliteOptions, SqliteStore};
+//! let store = SqliteStore::open("app/work.db", SqliteOptions::default())?;
+//! # Ok::<(), towpath_core::StoreError>(())
+//! ```
+
+/// The statement of a file under `queries/`.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!("../queries/", $name, ".sql"))
+    };
+}
+
+mod append;
+mod apply;
+mod checkpoint;
+mod claim;
+mod combine;
+mod db;
+mod decision;
+mod enqueue;
+mod error;
+mod extend;
+mod filesystem;
+mod hints;
+mod inspect;
+mod lane;
+mod migrate;
+mod open;
+mod place;
+mod prune;
+mod queries;
+mod read;
+mod recount;
+mod release;
+mod rescue;
+mod rows;
+mod settle;
+mod store;
+mod turn;
+mod tx;
+
+#[cfg(test)]
+mod tests;
+
+pub use filesystem::{FsKind, fs_kind};
+pub use open::{SqliteOptions, Synchronous};
+pub use store::{CommitCounts, SqliteStore};

@@ -1,1 +1,64 @@
-//! To be written.
+//! A durable work engine: jobs and graphs of jobs, embedded in an application on SQLite or shared by a
+//! fleet on PostgreSQL. What is accepted is never lost, whenever a process dies.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use towpath::{Client, Failure, Job, Worker};
+//!
+//! #[derive(Serialize, Deserialize, Job)]
+//! #[job(kind = "greet", output = String)]
+//! struct Greet {
+//!     name: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let url = format!("sqlite:{}/app.db", dir.path().display());
+//! let client = Client::open(&url).await?;
+//! let worker = Worker::builder(&client)
+//!     .handle(|job: Greet, _cx| async move { Ok::<_, Failure>(format!("hello {}", job.name)) })
+//!     .start()?;
+//!
+//! let greeting = client.enqueue(&Greet { name: "Ann".into() }).await?;
+//! assert_eq!(client.output(&greeting).await?, "hello Ann");
+//! worker.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod context;
+mod error;
+mod failure;
+mod handler;
+mod host;
+mod job;
+mod notifier;
+mod open;
+mod random;
+mod registry;
+mod worker;
+
+pub use client::{Client, JobBuilder, JobHandle};
+pub use context::{Cancellation, Context};
+pub use error::{Error, OutputError};
+pub use failure::Failure;
+pub use handler::Perform;
+pub use job::{Job, JobDefaults};
+pub use registry::{InvalidRegistry, Registry, RegistryProblem};
+pub use worker::{Worker, WorkerBuilder, WorkerHandle};
+
+#[cfg(feature = "macros")]
+pub use towpath_macros::Job;
+
+pub use towpath_core as core;
+pub use towpath_core::{
+    Cause, Condition, Due, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules, InvalidGraph, InvalidName,
+    JobId, JobRules, Kind, MemoryStore, Need, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue,
+    RetryPolicy, State, Store, Timestamp,
+};
+#[cfg(feature = "postgres")]
+pub use towpath_postgres::{PostgresOptions, PostgresStore};
+#[cfg(feature = "sqlite")]
+pub use towpath_sqlite::{SqliteOptions, SqliteStore};

@@ -1,7 +1,9 @@
 //! Operators' orders: planned by the core, carried out by the store, recorded in the same transaction.
 
+use std::fmt;
+
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::{State, StopReason};
+use crate::lifecycle::{End, State, StopReason};
 use crate::time::Timestamp;
 
 use super::turn::Ending;
@@ -53,6 +55,27 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// What it does, as the verb that an audit line shows.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::End { ending, .. } if ending.end == End::Cancelled => "cancel",
+            Self::End { .. } => "end",
+            Self::Stop { .. } => "stop",
+            Self::Unstop { .. } => "unstop",
+            Self::Recount { .. } => "recount",
+        }
+    }
+
+    /// What it is done to, as an audit line shows it.
+    pub fn target(&self) -> String {
+        match self {
+            Self::End { job, .. } => job.to_string(),
+            Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
+        }
+    }
+}
+
 /// What an order to end a job does when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhileRunning {
@@ -91,6 +114,24 @@ pub enum Changed {
         /// How many.
         repaired: u32,
     },
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => f.write_str("ended"),
+            Self::Asked => f.write_str("asked"),
+            Self::Left(state) => write!(f, "left {state}"),
+            Self::Unknown => f.write_str("unknown"),
+            Self::Stopped(counts) => write!(
+                f,
+                "stopped: {} ended, {} running, {} not started",
+                counts.ended, counts.running, counts.unstarted
+            ),
+            Self::Unstopped => f.write_str("unstopped"),
+            Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
+        }
+    }
 }
 
 /// How a graph's nodes stood when it was stopped.

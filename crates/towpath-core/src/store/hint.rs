@@ -2,7 +2,7 @@
 
 use async_broadcast::{InactiveReceiver, Receiver, RecvError, Sender};
 
-use crate::id::{GraphId, JobId};
+use crate::id::{GraphId, Incarnation, JobId};
 use crate::name::Queue;
 
 /// Something that may be worth a look.
@@ -11,6 +11,13 @@ use crate::name::Queue;
 pub enum Hint {
     /// A job of this queue became ready, or will be due earlier than anything before it.
     Ready(Queue),
+    /// A worker's turn made a job of this queue ready. That worker needs no telling: the same turn claimed.
+    Released {
+        /// The queue.
+        queue: Queue,
+        /// The worker.
+        by: Incarnation,
+    },
     /// A job ended.
     Ended(JobId),
     /// A graph ended.

@@ -1,17 +1,20 @@
 //! A worker's turn: outcomes go in, claims come out, one transaction.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::graph::{Count, GraphEnd, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End};
+use crate::limits;
 use crate::name::{Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
+
+use super::error::{StoreError, StoreErrorKind};
 
 /// One exchange of a worker with the store.
 ///
@@ -32,6 +35,29 @@ impl Turn {
     /// What it sends to the store, in bytes.
     pub fn bytes(&self) -> usize {
         self.settle.iter().map(Settle::bytes).sum()
+    }
+
+    /// Refuses a turn that breaks a limit or settles a job twice, before anything is written.
+    ///
+    /// A claim over its limits is no error: it takes less.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`], with both numbers: split the turn.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let invalid = |message: String| Err(StoreError::new(StoreErrorKind::Invalid, "take a turn", message));
+        if self.settle.len() > limits::SETTLE_MAX {
+            let (have, max) = (self.settle.len(), limits::SETTLE_MAX);
+            return invalid(format!("it settles {have} jobs, at most {max} are allowed"));
+        }
+        let bytes = self.bytes();
+        if bytes > limits::BATCH_BYTES_MAX {
+            return invalid(format!("it has {bytes} bytes, at most {} are allowed", limits::BATCH_BYTES_MAX));
+        }
+        let mut seen = HashSet::with_capacity(self.settle.len());
+        match self.settle.iter().find(|settle| !seen.insert(settle.fence.key)) {
+            Some(twice) => invalid(format!("it settles the job with the key {} twice", twice.fence.key)),
+            None => Ok(()),
+        }
     }
 
     /// Whether the turn must be on disk before it is answered.
@@ -231,7 +257,8 @@ pub struct Settle {
 }
 
 impl Settle {
-    fn bytes(&self) -> usize {
+    /// What it adds to the bytes of a turn.
+    pub fn bytes(&self) -> usize {
         let record = |r: &Option<AttemptRecord>| {
             r.as_ref().map_or(0, |r| r.error.as_ref().map_or(0, String::len) + r.log.as_ref().map_or(0, String::len))
         };

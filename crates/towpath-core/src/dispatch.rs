@@ -1,0 +1,418 @@
+//! A worker's mind: a state machine without IO. Events go in with the time, effects come out.
+//!
+//! It decides what to claim, when to settle, whom to cancel, when to beat and when to look after the
+//! dead. It reads no clock and spawns nothing; the pump of a worker, a test or a simulator drives it.
+//! Times are durations since the worker's start, on a clock that never goes back.
+
+mod config;
+mod exchange;
+mod health;
+mod hold;
+mod message;
+#[cfg(test)]
+mod tests;
+
+pub use config::{DispatchConfig, QueueSlots};
+pub use message::{CancelWhy, Command, Effect, Event, Failure, PeerNews};
+
+use std::time::Duration;
+
+use crate::id::{Fence, Incarnation};
+use crate::outcome::{Report, settle_decision, settle_report, settle_rescued};
+use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, RescueReply, Rescued, TurnReply};
+use exchange::{Exchange, Traffic};
+use health::Health;
+use hold::{Holding, Interruption, Running};
+
+/// Where a worker is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Not registered, or no longer.
+    Joining,
+    /// Claims.
+    Serving,
+    /// Claims nothing until told to resume.
+    Quiet,
+    /// Lets handlers finish until this moment, then cancels them.
+    Draining { until: Duration },
+    /// Cancels what is left.
+    Cancelling,
+    /// Is about to say goodbye.
+    Leaving,
+    /// Has said goodbye and waits for the answer.
+    SayingGoodbye,
+    /// Gone.
+    Gone,
+}
+
+/// The state machine of one worker.
+#[derive(Debug)]
+pub struct Dispatcher {
+    config: DispatchConfig,
+    stage: Stage,
+    holding: Holding,
+    traffic: Traffic,
+    health: Health,
+    effects: Vec<Effect>,
+    /// When a worker that shuts down stops waiting for anything.
+    leave_by: Duration,
+}
+
+impl Dispatcher {
+    /// A worker that has not spoken to its store yet. Its first effect is the beat that registers it.
+    pub fn new(config: DispatchConfig) -> Self {
+        let holding = Holding::new(&config.queues);
+        let traffic = Traffic::new(&config);
+        let health = Health::new(&config);
+        Self { config, stage: Stage::Joining, holding, traffic, health, effects: Vec::new(), leave_by: Duration::MAX }
+    }
+
+    /// Takes in one event. Nothing is decided until [`Dispatcher::decide`]: a pump takes in all that
+    /// is there, then lets it decide once.
+    pub fn take(&mut self, event: Event, now: Duration) {
+        match event {
+            Event::Timer => {}
+            Event::Hint => self.traffic.look_at_once(),
+            Event::CancelHint => self.health.beat_at_once(),
+            Event::Finished { fence, report } => self.finished(fence, report, now),
+            Event::Turn(Ok(reply)) => self.turned(*reply, now),
+            Event::Rescued(Ok(reply)) => self.rescued(reply, now),
+            Event::Turn(Err(failure)) | Event::Rescued(Err(failure)) => self.exchange_failed(failure, now),
+            Event::Beat(Ok(reply)) => self.beaten(reply, now),
+            Event::Beat(Err(_)) => self.health.beat_failed(now),
+            Event::Peers(news) => self.health.peers(news),
+            Event::Command(command) => self.command(command, now),
+        }
+    }
+
+    /// Takes in one event and decides.
+    pub fn advance(&mut self, event: Event, now: Duration) -> Vec<Effect> {
+        self.take(event, now);
+        self.decide(now)
+    }
+
+    /// What to do now, given all that was taken in.
+    pub fn decide(&mut self, now: Duration) -> Vec<Effect> {
+        self.start_waiting(now);
+        self.enforce_times(now);
+        self.move_on(now);
+        self.keep_lease(now);
+        self.exchange(now);
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When to call [`Dispatcher::decide`] again if nothing happens before.
+    pub fn next_wake(&self) -> Duration {
+        let stage = match self.stage {
+            Stage::Draining { until } => until,
+            _ => Duration::MAX,
+        };
+        let traffic = if self.may_claim() { self.traffic.next_wake() } else { self.traffic.retry_at() };
+        stage.min(traffic).min(self.health.next_wake()).min(self.holding.next_wake()).min(self.leave_by)
+    }
+
+    /// Whether the worker has left its store and does nothing any more.
+    pub fn is_gone(&self) -> bool {
+        self.stage == Stage::Gone
+    }
+
+    /// The worker's life.
+    pub fn worker(&self) -> Incarnation {
+        self.config.worker
+    }
+
+    /// How many jobs handlers have in hand.
+    pub fn running(&self) -> usize {
+        self.holding.running()
+    }
+
+    fn may_claim(&self) -> bool {
+        self.stage == Stage::Serving
+    }
+
+    // ---- what happened ------------------------------------------------------------------------
+
+    fn finished(&mut self, fence: Fence, report: Report, now: Duration) {
+        let Some(run) = self.holding.finish(fence) else { return };
+        self.traffic.finished();
+        if run.interruption.as_ref().is_some_and(|i| i.why == CancelWhy::Lost) {
+            self.holding.drop_held(fence);
+            return;
+        }
+        let report = reconcile(&run, report);
+        self.traffic.settle(settle_report(&run.head, report), now);
+    }
+
+    fn turned(&mut self, reply: TurnReply, now: Duration) {
+        let Some(Exchange::Turn(turn)) = self.traffic.replied() else { return };
+        self.health.contact(now);
+        self.traffic.store_clock(reply.now, reply.next_due, now);
+        for (settle, _) in turn.settle.iter().zip(&reply.settled) {
+            self.holding.drop_held(settle.fence);
+        }
+        let claimed = self.accept(reply.assigned, now);
+        let asked = turn.claim.as_ref().map_or(0, |c| c.queues.iter().map(|q| usize::from(q.limit)).sum());
+        self.traffic.claimed(asked, claimed);
+        if reply.lease == Lease::Over {
+            self.traffic.look_at_once();
+            self.health.beat_at_once();
+        }
+    }
+
+    fn accept(&mut self, assigned: Vec<Assigned>, now: Duration) -> usize {
+        let mut claimed = 0;
+        for item in assigned {
+            match item {
+                Assigned::Job(job) => {
+                    claimed += 1;
+                    self.holding.wait(job, now);
+                }
+                Assigned::Decision(undecided) => {
+                    self.holding.settling(undecided.fence);
+                    self.traffic.settle(settle_decision(&undecided), now);
+                }
+            }
+        }
+        claimed
+    }
+
+    fn rescued(&mut self, reply: RescueReply, now: Duration) {
+        let Some(Exchange::Rescue(ask)) = self.traffic.replied() else { return };
+        self.health.contact(now);
+        self.health.rescued(reply.rescued.len() >= usize::from(ask.limit), now);
+        for item in reply.rescued {
+            let settle = match &item {
+                Rescued::Job(head) => settle_rescued(head, reply.now),
+                Rescued::Decision(undecided) => settle_decision(undecided),
+            };
+            self.holding.settling(settle.fence);
+            self.traffic.settle(settle, now);
+        }
+    }
+
+    fn exchange_failed(&mut self, failure: Failure, now: Duration) {
+        match failure {
+            Failure::UnknownWorker => self.forgotten(now),
+            Failure::StaleTurn => self.traffic.renumber(now),
+            Failure::Other => {
+                self.health.no_contact();
+                self.traffic.failed(now);
+            }
+        }
+    }
+
+    /// The store does not know this worker: nothing that it held is its any more.
+    fn forgotten(&mut self, now: Duration) {
+        self.traffic.forget();
+        for fence in self.holding.fences() {
+            self.lose(fence, now);
+        }
+        if matches!(self.stage, Stage::Serving | Stage::Quiet) {
+            self.stage = Stage::Joining;
+        }
+        self.health.beat_at_once();
+    }
+
+    fn beaten(&mut self, reply: BeatReply, now: Duration) {
+        self.health.beaten(now);
+        match self.stage {
+            Stage::Joining => {
+                self.stage = Stage::Serving;
+                self.traffic.look_at_once();
+            }
+            Stage::SayingGoodbye => return self.go(),
+            _ => {}
+        }
+        for fence in reply.lost {
+            self.lose(fence, now);
+        }
+        for (fence, cause) in reply.cancel {
+            self.interrupt(fence, CancelWhy::Asked(cause), now);
+        }
+    }
+
+    fn lose(&mut self, fence: Fence, now: Duration) {
+        if self.holding.is_running(fence) {
+            self.interrupt(fence, CancelWhy::Lost, now);
+        } else if !self.traffic.is_in_flight(fence) {
+            self.traffic.withdraw(fence);
+            self.holding.drop_held(fence);
+        }
+    }
+
+    fn interrupt(&mut self, fence: Fence, why: CancelWhy, now: Duration) {
+        let abort_at = now + self.config.abort_grace;
+        if self.holding.interrupt(fence, Interruption { why: why.clone(), abort_at, aborted: false }) {
+            self.effects.push(Effect::Cancel { fence, why });
+        }
+    }
+
+    fn command(&mut self, command: Command, now: Duration) {
+        match (command, self.stage) {
+            (_, Stage::Leaving | Stage::SayingGoodbye | Stage::Gone) => {}
+            (Command::Quiet, Stage::Serving) => self.stage = Stage::Quiet,
+            (Command::Resume, Stage::Quiet) => {
+                self.stage = Stage::Serving;
+                self.traffic.look_at_once();
+            }
+            (Command::Shutdown, Stage::Joining | Stage::Serving | Stage::Quiet) => {
+                self.drain(now + self.config.drain_limit);
+            }
+            (Command::Shutdown, Stage::Draining { .. }) => self.drain(now),
+            _ => {}
+        }
+    }
+
+    /// Leaves by then, and not much later even if the store is out of reach or a handler is stuck: the lease
+    /// covers what is left.
+    fn drain(&mut self, until: Duration) {
+        self.stage = Stage::Draining { until };
+        self.leave_by = until + self.config.abort_grace * 2;
+    }
+
+    fn go(&mut self) {
+        self.stage = Stage::Gone;
+        self.effects.push(Effect::Gone);
+    }
+
+    // ---- what to do ---------------------------------------------------------------------------
+
+    fn start_waiting(&mut self, now: Duration) {
+        if !matches!(self.stage, Stage::Serving | Stage::Quiet) {
+            return;
+        }
+        let offset = self.traffic.offset();
+        while let Some(job) = self.holding.next_to_start() {
+            let fence = job.head.fence;
+            if let (Some(deadline), Some(offset)) = (job.head.deadline, offset)
+                && offset.instant(now) >= deadline
+            {
+                self.holding.settling(fence);
+                self.traffic.settle(settle_report(&job.head, Report::Overdue), now);
+                continue;
+            }
+            let timeout_at = job.head.rules.timeout().map(|t| now + t);
+            let deadline_at = job.head.deadline.zip(offset).map(|(at, offset)| offset.moment(at));
+            self.holding.start(&job.head, timeout_at, deadline_at);
+            self.effects.push(Effect::Start(job));
+        }
+    }
+
+    fn enforce_times(&mut self, now: Duration) {
+        for (fence, why) in self.holding.overdue(now) {
+            self.interrupt(fence, why, now);
+        }
+        for fence in self.holding.past_grace(now, self.config.abort_grace) {
+            self.effects.push(Effect::Abort { fence });
+        }
+        for fence in self.holding.stuck(now) {
+            self.effects.push(Effect::Stuck { fence });
+        }
+        for job in self.holding.unused_since(now, self.config.prefetch_unused) {
+            self.hand_back(job, now);
+            self.traffic.prefetch_was_unused();
+        }
+    }
+
+    fn hand_back(&mut self, job: Claimed, now: Duration) {
+        self.holding.settling(job.head.fence);
+        self.traffic.settle(settle_report(&job.head, Report::HandedBack), now);
+    }
+
+    fn move_on(&mut self, now: Duration) {
+        if matches!(self.stage, Stage::Draining { .. } | Stage::Cancelling) {
+            for job in self.holding.take_waiting() {
+                self.hand_back(job, now);
+            }
+        }
+        if let Stage::Draining { until } = self.stage
+            && now >= until
+        {
+            self.stage = Stage::Cancelling;
+            for fence in self.holding.running_fences() {
+                self.interrupt(fence, CancelWhy::Shutdown, now);
+            }
+        }
+        let done = self.holding.running() == 0 && self.traffic.is_empty();
+        if matches!(self.stage, Stage::Draining { .. } | Stage::Cancelling) && done {
+            self.stage = Stage::Leaving;
+            self.health.beat_at_once();
+        }
+        if now >= self.leave_by && self.stage != Stage::Gone {
+            self.go();
+        }
+    }
+
+    fn keep_lease(&mut self, now: Duration) {
+        if self.stage == Stage::Gone {
+            return;
+        }
+        if self.health.should_beat(now) {
+            let intent = if matches!(self.stage, Stage::Leaving | Stage::SayingGoodbye) {
+                self.stage = Stage::SayingGoodbye;
+                Intent::Leave
+            } else {
+                Intent::Stay
+            };
+            let beat = self.config.beat(self.traffic.acknowledged(), self.holding.fences(), intent);
+            self.health.beat_sent(now);
+            self.effects.push(Effect::Beat(Box::new(beat)));
+        }
+        if self.may_claim() && self.health.should_look_for_peers(now) {
+            self.effects.push(Effect::LookForPeers);
+        }
+        if self.may_claim() && self.health.should_prune(now) {
+            self.effects.push(Effect::Prune);
+        }
+    }
+
+    fn exchange(&mut self, now: Duration) {
+        if matches!(self.stage, Stage::Joining | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone)
+            || self.traffic.is_busy(now)
+        {
+            return;
+        }
+        if let Some(again) = self.traffic.resend(now) {
+            self.effects.push(again);
+            return;
+        }
+        if self.may_claim()
+            && let Some(gone) = self.health.should_rescue(now)
+        {
+            let effect = self.traffic.send_rescue(&self.config, gone);
+            self.effects.push(effect);
+            return;
+        }
+        let room = if self.may_claim() { self.holding.room(self.traffic.prefetch()) } else { Vec::new() };
+        let active = self.holding.running() > 0;
+        if let Some(effect) = self.traffic.send_turn(&self.config, room, active, now) {
+            self.effects.push(effect);
+        }
+    }
+}
+
+/// What an attempt comes to when it was interrupted: a success stands; what else a handler says after it
+/// was told to stop is its way of stopping.
+fn reconcile(run: &Running, report: Report) -> Report {
+    let Some(interruption) = &run.interruption else { return report };
+    if matches!(report, Report::Succeeded { .. }) {
+        return report;
+    }
+    match &interruption.why {
+        CancelWhy::Timeout => {
+            let log = if let Report::Failed { log, .. } = report { log } else { None };
+            Report::TimedOut { log }
+        }
+        CancelWhy::Deadline => Report::Overdue,
+        CancelWhy::Shutdown => match report {
+            Report::Stopped => Report::HandedBack,
+            other => other,
+        },
+        CancelWhy::Asked(_) | CancelWhy::Lost => match report {
+            Report::Failed { .. } | Report::Panicked { .. } | Report::Snoozed { .. } | Report::Stopped => {
+                Report::Stopped
+            }
+            other => other,
+        },
+    }
+}

@@ -1,0 +1,289 @@
+//! What a worker holds: jobs that wait for a slot, jobs in a handler, outcomes on their way.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use super::config::QueueSlots;
+use super::message::CancelWhy;
+use crate::id::Fence;
+use crate::store::{Claimed, Head};
+
+/// Everything a worker holds, by the store's number of the job.
+#[derive(Debug)]
+pub(super) struct Holding {
+    held: HashMap<i64, Held>,
+    queues: Vec<QueueHolding>,
+    running: usize,
+    /// The earliest time at which a running job must be looked at. May be too early, never too late.
+    look_at: Duration,
+}
+
+#[derive(Debug)]
+struct QueueHolding {
+    name: crate::name::Queue,
+    slots: u16,
+    running: u16,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    job: Box<Claimed>,
+    since: Duration,
+}
+
+#[derive(Debug)]
+struct Held {
+    fence: Fence,
+    stage: HeldStage,
+}
+
+#[derive(Debug)]
+enum HeldStage {
+    Waiting,
+    Running(Box<Running>),
+    Settling,
+}
+
+/// A job in a handler.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) head: Head,
+    queue: usize,
+    timeout_at: Option<Duration>,
+    deadline_at: Option<Duration>,
+    pub(super) interruption: Option<Interruption>,
+    stuck_at: Option<Duration>,
+}
+
+/// Why and since when a handler is to stop.
+#[derive(Debug, Clone)]
+pub(super) struct Interruption {
+    pub(super) why: CancelWhy,
+    pub(super) abort_at: Duration,
+    pub(super) aborted: bool,
+}
+
+impl Holding {
+    pub(super) fn new(queues: &[QueueSlots]) -> Self {
+        let queues = queues
+            .iter()
+            .map(|q| QueueHolding { name: q.queue.clone(), slots: q.slots, running: 0, waiting: VecDeque::new() })
+            .collect();
+        Self { held: HashMap::new(), queues, running: 0, look_at: Duration::MAX }
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.running
+    }
+
+    pub(super) fn fences(&self) -> Vec<Fence> {
+        self.held.values().map(|h| h.fence).collect()
+    }
+
+    pub(super) fn running_fences(&self) -> Vec<Fence> {
+        let running = |h: &&Held| matches!(h.stage, HeldStage::Running(_));
+        let mut fences: Vec<Fence> = self.held.values().filter(running).map(|h| h.fence).collect();
+        fences.sort_by_key(|f| f.key);
+        fences
+    }
+
+    pub(super) fn is_running(&self, fence: Fence) -> bool {
+        self.held.get(&fence.key).is_some_and(|h| h.fence == fence && matches!(h.stage, HeldStage::Running(_)))
+    }
+
+    /// Takes in a claimed job. A job of a queue that is not served (which no store gives) waits in the first.
+    pub(super) fn wait(&mut self, job: Box<Claimed>, now: Duration) {
+        let fence = job.head.fence;
+        self.held.insert(fence.key, Held { fence, stage: HeldStage::Waiting });
+        let at = self.queue_of(&job.head);
+        if let Some(queue) = self.queues.get_mut(at) {
+            queue.waiting.push_back(Waiting { job, since: now });
+            self.look_at = self.look_at.min(now + Duration::from_secs(1));
+        }
+    }
+
+    fn queue_of(&self, head: &Head) -> usize {
+        self.queues.iter().position(|q| q.name == head.queue).unwrap_or(0)
+    }
+
+    /// The next job that has a slot. The caller starts it or settles it.
+    pub(super) fn next_to_start(&mut self) -> Option<Box<Claimed>> {
+        let queue = self.queues.iter_mut().find(|q| q.running < q.slots && !q.waiting.is_empty())?;
+        queue.waiting.pop_front().map(|w| w.job)
+    }
+
+    pub(super) fn start(&mut self, head: &Head, timeout_at: Option<Duration>, deadline_at: Option<Duration>) {
+        let queue = self.queue_of(head);
+        let run = Running { head: head.clone(), queue, timeout_at, deadline_at, interruption: None, stuck_at: None };
+        for at in [timeout_at, deadline_at].into_iter().flatten() {
+            self.look_at = self.look_at.min(at);
+        }
+        self.held.insert(head.fence.key, Held { fence: head.fence, stage: HeldStage::Running(Box::new(run)) });
+        self.running += 1;
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.running += 1;
+        }
+    }
+
+    /// Marks a held job as one whose outcome is on its way.
+    pub(super) fn settling(&mut self, fence: Fence) {
+        self.held.insert(fence.key, Held { fence, stage: HeldStage::Settling });
+    }
+
+    /// A handler is done: frees its slot. `None` if it is not known (any more).
+    pub(super) fn finish(&mut self, fence: Fence) -> Option<Box<Running>> {
+        let held = self.held.get_mut(&fence.key).filter(|h| h.fence == fence)?;
+        match std::mem::replace(&mut held.stage, HeldStage::Settling) {
+            HeldStage::Running(run) => {
+                self.running -= 1;
+                if let Some(queue) = self.queues.get_mut(run.queue) {
+                    queue.running -= 1;
+                }
+                Some(run)
+            }
+            other => {
+                held.stage = other;
+                None
+            }
+        }
+    }
+
+    /// The job is no longer this worker's, and nothing of it runs here.
+    pub(super) fn drop_held(&mut self, fence: Fence) {
+        let mine = |h: &Held| h.fence == fence && !matches!(h.stage, HeldStage::Running(_));
+        if !self.held.get(&fence.key).is_some_and(mine) {
+            return;
+        }
+        if let Some(Held { stage: HeldStage::Waiting, .. }) = self.held.remove(&fence.key) {
+            for queue in &mut self.queues {
+                queue.waiting.retain(|w| w.job.head.fence != fence);
+            }
+        }
+    }
+
+    /// Notes that a handler is to stop. A lost claim overrides another reason; otherwise the first stays.
+    /// Answers whether the handler must be told.
+    pub(super) fn interrupt(&mut self, fence: Fence, why: Interruption) -> bool {
+        let Some(held) = self.held.get_mut(&fence.key).filter(|h| h.fence == fence) else { return false };
+        let HeldStage::Running(run) = &mut held.stage else { return false };
+        match &mut run.interruption {
+            None => {
+                self.look_at = self.look_at.min(why.abort_at);
+                run.interruption = Some(why);
+                true
+            }
+            Some(earlier) => {
+                if why.why == CancelWhy::Lost {
+                    earlier.why = CancelWhy::Lost;
+                }
+                false
+            }
+        }
+    }
+
+    /// Running jobs whose timeout or deadline has come and that were not told yet.
+    pub(super) fn overdue(&mut self, now: Duration) -> Vec<(Fence, CancelWhy)> {
+        if now < self.look_at {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for held in self.held.values() {
+            let HeldStage::Running(run) = &held.stage else { continue };
+            if run.interruption.is_some() {
+                continue;
+            }
+            if run.deadline_at.is_some_and(|at| at <= now) {
+                found.push((held.fence, CancelWhy::Deadline));
+            } else if run.timeout_at.is_some_and(|at| at <= now) {
+                found.push((held.fence, CancelWhy::Timeout));
+            }
+        }
+        found.sort_by_key(|(fence, _)| fence.key);
+        found
+    }
+
+    /// Handlers that were told to stop, and whose grace is over.
+    pub(super) fn past_grace(&mut self, now: Duration, grace: Duration) -> Vec<Fence> {
+        if now < self.look_at {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for held in self.held.values_mut() {
+            let HeldStage::Running(run) = &mut held.stage else { continue };
+            let Some(interruption) = &mut run.interruption else { continue };
+            if !interruption.aborted && interruption.abort_at <= now {
+                interruption.aborted = true;
+                run.stuck_at = Some(now + grace);
+                found.push(held.fence);
+            }
+        }
+        found.sort_by_key(|f| f.key);
+        found
+    }
+
+    /// Handlers that were aborted and still run. Each is named once.
+    pub(super) fn stuck(&mut self, now: Duration) -> Vec<Fence> {
+        if now < self.look_at {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for held in self.held.values_mut() {
+            let HeldStage::Running(run) = &mut held.stage else { continue };
+            if run.stuck_at.is_some_and(|at| at <= now) {
+                run.stuck_at = None;
+                found.push(held.fence);
+            }
+        }
+        self.look_again();
+        found
+    }
+
+    fn look_again(&mut self) {
+        let running = self.held.values().filter_map(|h| match &h.stage {
+            HeldStage::Running(run) => Some(match &run.interruption {
+                None => run.timeout_at.into_iter().chain(run.deadline_at).min(),
+                Some(i) if !i.aborted => Some(i.abort_at),
+                Some(_) => run.stuck_at,
+            }),
+            _ => None,
+        });
+        let running = running.flatten().min();
+        let waiting =
+            self.queues.iter().filter_map(|q| q.waiting.front().map(|w| w.since + Duration::from_secs(1))).min();
+        self.look_at = running.into_iter().chain(waiting).min().unwrap_or(Duration::MAX);
+    }
+
+    /// Jobs that have waited for a slot for longer than `limit`.
+    pub(super) fn unused_since(&mut self, now: Duration, limit: Duration) -> Vec<Claimed> {
+        let mut found = Vec::new();
+        for queue in &mut self.queues {
+            while queue.waiting.front().is_some_and(|w| w.since + limit <= now) {
+                found.extend(queue.waiting.pop_front().map(|w| *w.job));
+            }
+        }
+        found
+    }
+
+    /// Everything that waits for a slot.
+    pub(super) fn take_waiting(&mut self) -> Vec<Claimed> {
+        self.queues.iter_mut().flat_map(|q| q.waiting.drain(..)).map(|w| *w.job).collect()
+    }
+
+    /// How many jobs each queue has room for, in the order of the configuration: free slots, and its share of
+    /// what is fetched ahead.
+    pub(super) fn room(&self, prefetch: u32) -> Vec<u16> {
+        let total: u32 = self.queues.iter().map(|q| u32::from(q.slots)).sum::<u32>().max(1);
+        let room = |q: &QueueHolding| {
+            let share = (u64::from(prefetch) * u64::from(q.slots)).div_ceil(u64::from(total));
+            let target = u64::from(q.slots) + share;
+            let have = u64::from(q.running) + q.waiting.len() as u64;
+            u16::try_from(target.saturating_sub(have)).unwrap_or(u16::MAX)
+        };
+        self.queues.iter().map(room).collect()
+    }
+
+    pub(super) fn next_wake(&self) -> Duration {
+        self.look_at
+    }
+}

@@ -1,0 +1,184 @@
+//! The store in memory: the specification of the store contract, and the store of users' tests.
+//!
+//! It keeps the tables of `docs/store.md` as ordered maps under one lock, and a verb is a plain
+//! function on them, in the file that bears its name. A verb refuses before it writes anything and
+//! cannot fail afterwards, so it is atomic by construction. Nothing here outlives the process.
+
+mod append;
+mod apply;
+mod claim;
+mod corrupt;
+mod enqueue;
+mod extend;
+mod inspect;
+mod place;
+mod prune;
+mod read;
+mod release;
+mod rescue;
+mod settle;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::clock::Clock;
+use crate::id::{GraphId, Incarnation, JobId};
+use crate::name::Queue;
+use crate::store::{
+    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Hint, HintStream, Hints, Inspect, Migration, Order,
+    Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Store, StoreError, StoreErrorKind, StoreResult, Turn, TurnReply,
+    Upstream,
+};
+use crate::time::Timestamp;
+use tables::Tables;
+
+/// A store that forgets everything when it is dropped.
+///
+/// ```
+/// use towpath_core::{ManualClock, MemoryStore, Store};
+/// let clock = ManualClock::default();
+/// let store: std::sync::Arc<dyn Store> = std::sync::Arc::new(MemoryStore::new(clock.clone()));
+/// ```
+pub struct MemoryStore {
+    clock: Box<dyn Clock>,
+    tables: Mutex<Tables>,
+    hints: Hints,
+}
+
+impl MemoryStore {
+    /// An empty store with this clock.
+    pub fn new(clock: impl Clock + 'static) -> Self {
+        Self { clock: Box::new(clock), tables: Mutex::new(Tables::default()), hints: Hints::new() }
+    }
+
+    /// Carries out a verb that writes, then tells the news.
+    fn write<T>(
+        &self,
+        doing: &'static str,
+        verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
+    ) -> StoreResult<T> {
+        let mut tables = self.lock(doing)?;
+        let mut transaction = Transaction { now: self.clock.now(), tables: &mut tables, news: News::default() };
+        let answer = verb(&mut transaction)?;
+        let news = transaction.news;
+        drop(tables);
+        news.ring(&self.hints);
+        Ok(answer)
+    }
+
+    /// Carries out a verb that only reads.
+    fn read<T>(&self, doing: &'static str, verb: impl FnOnce(&Tables) -> T) -> StoreResult<T> {
+        Ok(verb(&*self.lock(doing)?))
+    }
+
+    fn lock(&self, doing: &'static str) -> StoreResult<MutexGuard<'_, Tables>> {
+        self.tables.lock().map_err(|_| {
+            StoreError::new(StoreErrorKind::Corrupt, doing, "a verb panicked half way: make a new store and report it")
+        })
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl Store for MemoryStore {
+    fn enqueue(&self, batch: Enqueue) -> BoxFuture<'_, StoreResult<Enqueued>> {
+        Box::pin(async move { self.write("enqueue", |tx| tx.enqueue(batch)) })
+    }
+
+    fn turn(&self, turn: Turn) -> BoxFuture<'_, StoreResult<TurnReply>> {
+        Box::pin(async move { self.write("take a turn", |tx| tx.turn(turn)) })
+    }
+
+    fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
+        Box::pin(async move { self.write("renew a lease", |tx| Ok(tx.extend(beat))) })
+    }
+
+    fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
+        Box::pin(async move { self.write("rescue", |tx| tx.rescue(ask)) })
+    }
+
+    fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
+        Box::pin(async move { self.read("read the parents of a node", |tables| tables.upstream(job)) })
+    }
+
+    fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
+    }
+
+    fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {
+        Box::pin(async move { self.read("read the workers", |tables| tables.peers()) })
+    }
+
+    fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {
+        Box::pin(async move {
+            self.read("read how jobs ended", |tables| jobs.into_iter().map(|id| tables.how_ended(id)).collect())
+        })
+    }
+
+    fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
+        Box::pin(async move { self.write("carry out an order", |tx| Ok(tx.apply(order))) })
+    }
+
+    fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
+        Box::pin(async move { self.write("prune", |tx| Ok(tx.prune(limit))) })
+    }
+
+    fn hints(&self) -> HintStream {
+        self.hints.listen()
+    }
+
+    fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
+        Box::pin(std::future::ready(Ok(Migration { from: SCHEMA_VERSION, to: SCHEMA_VERSION })))
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+/// One verb under way: the tables, the time, and what there will be to tell.
+struct Transaction<'a> {
+    tables: &'a mut Tables,
+    now: Timestamp,
+    news: News,
+}
+
+/// Hints, collected while a verb writes and rung after it, each once.
+#[derive(Default)]
+struct News {
+    ready: BTreeSet<Queue>,
+    /// The worker whose turn did it, if that turn has claimed besides.
+    claimed_by: Option<Incarnation>,
+    ended: Vec<JobId>,
+    graphs_ended: Vec<GraphId>,
+    cancel: bool,
+    undecided: bool,
+}
+
+impl News {
+    fn ring(self, hints: &Hints) {
+        for queue in self.ready {
+            hints.ring(match self.claimed_by {
+                Some(by) => Hint::Released { queue, by },
+                None => Hint::Ready(queue),
+            });
+        }
+        self.ended.into_iter().for_each(|job| hints.ring(Hint::Ended(job)));
+        self.graphs_ended.into_iter().for_each(|graph| hints.ring(Hint::GraphEnded(graph)));
+        if self.cancel {
+            hints.ring(Hint::Cancel);
+        }
+        if self.undecided {
+            hints.ring(Hint::Anything);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Carries out an operator's order, each change with its line in the audit.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{NodeCounters, Standing};
+use crate::id::{GraphId, JobId};
+use crate::lifecycle::{Cause, State, StopReason};
+use crate::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+
+use super::Transaction;
+use super::tables::{AuditRow, Key, NodeRow, Phase, With};
+
+impl Transaction<'_> {
+    pub(super) fn apply(&mut self, order: Order) -> Applied {
+        let Order { actor, reason, changes } = order;
+        let mut answers = Vec::with_capacity(changes.len());
+        for change in changes {
+            let (action, target) = (change.action(), change.target());
+            let answer = match change {
+                Change::End { job, ending, running } => {
+                    let asked = Cause::Asked { actor: actor.clone(), reason: reason.clone() };
+                    self.end_by_order(job, *ending, running, asked)
+                }
+                Change::Stop { graph, reason } => self.stop(graph, reason),
+                Change::Unstop { graph, reason } => self.unstop(graph, reason),
+                Change::Recount { graph } => self.recount(graph),
+            };
+            let audit = AuditRow {
+                at: self.now,
+                actor: actor.clone(),
+                reason: reason.clone(),
+                action,
+                target,
+                outcome: answer.to_string(),
+            };
+            let key = self.tables.draw();
+            self.tables.audit.insert(key, audit);
+            answers.push(answer);
+        }
+        Applied { now: self.now, changes: answers }
+    }
+
+    fn end_by_order(&mut self, id: JobId, ending: Ending, running: WhileRunning, asked: Cause) -> Changed {
+        let Some(job) = self.tables.job_by_id.get(&id).copied() else { return Changed::Unknown };
+        if let Some(row) = self.tables.running.get_mut(&job) {
+            if row.with != With::Handler || running == WhileRunning::Leave {
+                return Changed::Left(self.tables.state(job));
+            }
+            row.cancel.get_or_insert(ending.cause.unwrap_or(asked));
+            self.news.cancel = true;
+            return Changed::Asked;
+        }
+        let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
+        self.end(job, Ending { counters, ..ending }, None);
+        self.release_to_nobody(&[job]);
+        Changed::Ended
+    }
+
+    /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.
+    fn take_unstarted(&mut self, job: Key) -> Option<Counters> {
+        if !self.tables.is_end(job) && self.tables.undecided.remove(&job) {
+            return Some(Counters::default());
+        }
+        self.take_idle(job)
+    }
+
+    fn stop(&mut self, id: GraphId, reason: StopReason) -> Changed {
+        let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        self.tables.stop.entry(graph).or_insert_with(|| {
+            self.news.cancel |= reason == StopReason::Cancel;
+            reason
+        });
+        let mut counts = StopCounts::default();
+        for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {
+            match self.tables.state(job) {
+                State::Ended(_) => counts.ended += 1,
+                State::Running => counts.running += 1,
+                State::Waiting | State::Ready | State::Blocked => counts.unstarted += 1,
+            }
+        }
+        Changed::Stopped(counts)
+    }
+
+    fn unstop(&mut self, id: GraphId, reason: StopReason) -> Changed {
+        let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        if self.tables.stop.get(&graph) == Some(&reason) {
+            self.tables.stop.remove(&graph);
+            // Nodes that stood ready came for a decision while the stop was there.
+            self.recount_nodes(graph);
+        }
+        Changed::Unstopped
+    }
+
+    fn recount(&mut self, id: GraphId) -> Changed {
+        let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        Changed::Recounted { repaired: self.recount_nodes(graph) }
+    }
+
+    /// Counts the parents of every node that is not released anew; answers how many nodes were wrong.
+    fn recount_nodes(&mut self, graph: Key) -> u32 {
+        let mut fresh = self.count_from_edges(graph);
+        fresh.retain(|job, _| !self.tables.ended.contains_key(job));
+        let mut repaired = 0;
+        for (job, (counters, cause_parent)) in fresh {
+            let Some(node) = self.tables.node.get_mut(&job).filter(|node| node.phase != Phase::Released) else {
+                continue;
+            };
+            let was_wrong = (node.counters, node.cause_parent) != (counters, cause_parent);
+            (node.counters, node.cause_parent) = (counters, cause_parent);
+            repaired += u32::from(self.place_anew(job) || was_wrong);
+        }
+        repaired
+    }
+
+    /// Puts a node where its counters say; answers whether it stood elsewhere.
+    fn place_anew(&mut self, job: Key) -> bool {
+        let cancelled = self.tables.is_cancelled(job);
+        let Some(node) = self.tables.node.get_mut(&job) else { return false };
+        let stands = match node.standing(cancelled) {
+            Standing::Waits => Phase::Waiting,
+            Standing::Ready => Phase::Released,
+            Standing::Undecided => Phase::Undecided,
+        };
+        let is_there = match stands {
+            Phase::Undecided => self.tables.undecided.contains(&job) || self.tables.running.contains_key(&job),
+            Phase::Waiting | Phase::Released => true,
+        };
+        if node.phase == stands && is_there {
+            return false;
+        }
+        node.phase = Phase::Waiting;
+        self.tables.undecided.remove(&job);
+        self.take_running(job);
+        if self.look_at(job) {
+            self.leave_undecided(job);
+        }
+        true
+    }
+
+    /// What every node's counters should be, by the edges and the ends.
+    fn count_from_edges(&self, graph: Key) -> BTreeMap<Key, (NodeCounters, Option<Key>)> {
+        let tables = &*self.tables;
+        let mut fresh: BTreeMap<Key, NodeRow> = BTreeMap::new();
+        for job in tables.nodes_of(graph) {
+            if let Some(node) = tables.node.get(&job) {
+                let counters = NodeCounters::fresh(0, node.counters.need, node.counters.eager);
+                fresh.insert(job, NodeRow { counters, cause_parent: None, name: node.name.clone(), ..*node });
+            }
+        }
+        let edges =
+            || tables.nodes_of(graph).flat_map(|parent| tables.edges_of(parent).map(move |edge| (parent, edge)));
+        for (_, (_, edge)) in edges() {
+            if let Some(child) = fresh.get_mut(&edge.child) {
+                child.counters.left += 1;
+            }
+        }
+        for (parent, (ord, edge)) in edges() {
+            if let (Some(ended), Some(child)) = (tables.ended.get(&parent), fresh.get_mut(&edge.child)) {
+                child.count(parent, ended, ord, edge);
+            }
+        }
+        fresh.into_iter().map(|(job, node)| (job, (node.counters, node.cause_parent))).collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! Writes jobs and graphs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::{ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role};
+use crate::id::JobId;
+use crate::job::NewJob;
+use crate::name::NodeName;
+use crate::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal, StoreError, StoreErrorKind, StoreResult};
+
+use super::Transaction;
+use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase};
+
+impl Transaction<'_> {
+    pub(super) fn enqueue(&mut self, batch: Enqueue) -> StoreResult<Enqueued> {
+        if let Err(refusal) = batch.check() {
+            return Err(StoreError::new(StoreErrorKind::Invalid, "enqueue", refusal.to_string()));
+        }
+        let items = batch.items.into_iter().map(|item| match item {
+            Item::Job(job) => self.enqueue_job(*job),
+            Item::Graph(graph) => self.enqueue_graph(&graph),
+            Item::Append(append) => self.append(&append),
+        });
+        let items = items.collect();
+        Ok(Enqueued { now: self.now, items })
+    }
+
+    fn enqueue_job(&mut self, job: NewJob) -> Result<Placed, Refusal> {
+        job.check()?;
+        if let Some(stored) = self.tables.job_by_id.get(&job.id).and_then(|key| self.tables.job.get(key)) {
+            return if is_same(&stored.new, &job) { Ok(Placed::Existing) } else { Err(conflict(&stored.new)) };
+        }
+        let due = job.due.instant(self.now);
+        let key = self.tables.draw();
+        self.insert_job(key, job, Vec::new());
+        self.make_due(key, due, Counters::default());
+        Ok(Placed::Inserted)
+    }
+
+    fn enqueue_graph(&mut self, graph: &PreparedGraph) -> Result<Placed, Refusal> {
+        if let Some(key) = self.tables.graph_by_id.get(&graph.id()) {
+            return self.existing_graph(*key, graph);
+        }
+        self.refuse_taken_ids(graph.nodes())?;
+        let key = self.tables.draw();
+        let row = GraphRow {
+            id: graph.id(),
+            name: graph.name().clone(),
+            rules: *graph.rules(),
+            input: graph.input().cloned(),
+            nodes: 0,
+            edges: 0,
+            created_at: self.now,
+            over: None,
+        };
+        self.tables.graph.insert(key, row);
+        self.tables.graph_by_id.insert(graph.id(), key);
+        let nodes = self.grow(key, graph.nodes(), graph.edges(), &BTreeMap::new());
+        for job in nodes {
+            if self.look_at(job) {
+                self.leave_undecided(job);
+            }
+        }
+        Ok(Placed::Inserted)
+    }
+
+    /// The answer to a graph whose id is there. An append may have added to it since.
+    fn existing_graph(&self, key: Key, graph: &PreparedGraph) -> Result<Placed, Refusal> {
+        let stored = self.tables.visible_graph(graph.id()).map(|(_, row)| row);
+        if stored.is_some_and(|row| row.name == *graph.name()) && self.has_all(key, graph.nodes()) {
+            return Ok(Placed::Existing);
+        }
+        let name = self.tables.graph.get(&key).map(|row| row.name.to_string()).unwrap_or_default();
+        Err(Refusal::GraphConflict { id: graph.id(), name })
+    }
+
+    /// Whether a graph has all these nodes, each with the same job.
+    pub(super) fn has_all(&self, graph: Key, nodes: &[PreparedNode]) -> bool {
+        nodes.iter().all(|node| {
+            let stored = self.tables.node_by_name.get(&(graph, node.name.clone()));
+            stored.is_some() && stored == self.tables.job_by_id.get(&node.job.id)
+        })
+    }
+
+    pub(super) fn refuse_taken_ids(&self, nodes: &[PreparedNode]) -> Result<(), Refusal> {
+        let stored = |id: &JobId| self.tables.job_by_id.get(id).and_then(|key| self.tables.job.get(key));
+        nodes.iter().find_map(|node| stored(&node.job.id)).map_or(Ok(()), |row| Err(conflict(&row.new)))
+    }
+
+    /// Writes nodes and edges of a graph; nothing is counted yet. `existing` are parents by name; the
+    /// place after the last new node, if an edge leads there, is the graph's stored `end`.
+    pub(super) fn grow(
+        &mut self,
+        graph: Key,
+        nodes: &[PreparedNode],
+        edges: &[PreparedEdge],
+        existing: &BTreeMap<NodeName, Key>,
+    ) -> Vec<Key> {
+        let new: Vec<Key> = nodes.iter().map(|_| self.tables.draw()).collect();
+        let end = self.tables.end_of(graph);
+        let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
+        let mut parents: Vec<Vec<Key>> = vec![Vec::new(); nodes.len()];
+        let mut seen = BTreeSet::new();
+        for edge in edges {
+            let parent = match &edge.parent {
+                ParentRef::New(place) => new.get(*place),
+                ParentRef::Existing(name) => existing.get(name),
+            };
+            let (Some(parent), Some(child)) = (parent, new.get(edge.child).or(end.as_ref())) else { continue };
+            let row = EdgeRow { child: *child, verdicts: edge.verdicts, label: edge.label.clone() };
+            self.tables.edge.insert((*parent, first + edge.ord), row);
+            if let Some(of_child) = parents.get_mut(edge.child)
+                && !nodes[edge.child].role.has(Role::END)
+                && seen.insert((edge.child, *parent))
+            {
+                of_child.push(*parent);
+            }
+        }
+        for ((job, node), parents) in new.iter().zip(nodes).zip(parents) {
+            self.insert_node(*job, graph, node, parents);
+        }
+        if let Some(row) = self.tables.graph.get_mut(&graph) {
+            row.nodes += nodes.iter().filter(|node| !node.role.has(Role::END)).count() as u32;
+            row.edges += edges.len() as u32;
+        }
+        new
+    }
+
+    fn insert_node(&mut self, job: Key, graph: Key, node: &PreparedNode, parents: Vec<Key>) {
+        self.insert_job(job, node.job.clone(), parents);
+        let row = NodeRow {
+            graph,
+            name: node.name.clone(),
+            role: node.role,
+            phase: Phase::Waiting,
+            counters: node.counters,
+            cause_parent: None,
+        };
+        self.tables.node.insert(job, row);
+        self.tables.node_by_graph.insert((graph, job));
+        self.tables.node_by_name.insert((graph, node.name.clone()), job);
+    }
+
+    fn insert_job(&mut self, key: Key, new: NewJob, parents: Vec<Key>) {
+        let lane = self.tables.lane(&new);
+        if let Some(deadline) = new.deadline {
+            self.tables.deadline.insert((deadline, key));
+        }
+        self.tables.job_by_id.insert(new.id, key);
+        self.tables.job.insert(key, JobRow { new, lane, enqueued_at: self.now, parents });
+    }
+}
+
+/// Whether two jobs with the same id have the same content, so that one is a repeat of the other.
+fn is_same(stored: &NewJob, job: &NewJob) -> bool {
+    (&stored.kind, stored.version, &stored.input) == (&job.kind, job.version, &job.input)
+}
+
+fn conflict(stored: &NewJob) -> Refusal {
+    Refusal::JobConflict { id: stored.id, kind: stored.kind.to_string() }
+}

@@ -1,0 +1,268 @@
+//! Questions of people, answered by looking through the tables: small stores only.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use crate::id::{GraphId, JobId};
+use crate::lifecycle::StopReason;
+use crate::name::Queue;
+use crate::store::{
+    AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
+    JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
+};
+
+use super::MemoryStore;
+use super::tables::{EdgeRow, Key, NodeRow, Tables, With, WorkerRow};
+
+impl Inspect for MemoryStore {
+    fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
+        Box::pin(async move { self.read("show a job", |tables| tables.job_detail(id)) })
+    }
+
+    fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
+        Box::pin(async move { self.read("list jobs", |tables| tables.job_lines(&filter, page)) })
+    }
+
+    fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>> {
+        Box::pin(async move { self.read("list attempts", |tables| tables.attempt_lines(id)) })
+    }
+
+    fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>> {
+        Box::pin(async move { self.read("show a graph", |tables| tables.graph_detail(id)) })
+    }
+
+    fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
+        Box::pin(async move { self.read("list graphs", |tables| tables.graph_lines(filter, page)) })
+    }
+
+    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+        Box::pin(async move { self.read("list queues", |tables| tables.queue_lines()) })
+    }
+
+    fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
+        Box::pin(async move { self.read("list workers", |tables| tables.worker_lines()) })
+    }
+
+    fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        Box::pin(async move { self.read("list the audit", |tables| tables.audit_lines(page)) })
+    }
+
+    fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
+        Box::pin(async move { self.read("count rows", |tables| tables.census()) })
+    }
+}
+
+impl Tables {
+    fn job_line(&self, key: Key) -> Option<JobLine> {
+        let row = self.job.get(&key).filter(|_| self.is_visible(key))?;
+        let ended = self.ended.get(&key);
+        let running = self.running.get(&key).filter(|row| row.with == With::Handler);
+        Some(JobLine {
+            key,
+            id: row.new.id,
+            kind: row.new.kind.clone(),
+            queue: row.new.queue.clone(),
+            priority: row.new.priority,
+            state: self.state(key),
+            due: self.later_by_job.get(&key).copied(),
+            counters: self.counters(key),
+            node: self.node_ref(key),
+            enqueued_at: row.enqueued_at,
+            started_at: ended.map_or(running.map(|row| row.started_at), |row| row.started_at),
+            ended_at: ended.map(|row| row.ended_at),
+        })
+    }
+
+    fn job_detail(&self, id: JobId) -> Option<JobDetail> {
+        let key = *self.job_by_id.get(&id)?;
+        let line = self.job_line(key)?;
+        let new = &self.job.get(&key)?.new;
+        let running = self.running.get(&key).filter(|row| row.with == With::Handler);
+        Some(JobDetail {
+            line,
+            version: new.version,
+            input: new.input.clone(),
+            rules: new.rules,
+            deadline: new.deadline,
+            tags: new.tags.clone(),
+            headers: new.headers.clone(),
+            cause: self.ended.get(&key).and_then(|row| row.cause.clone()),
+            output: self.output.get(&key).cloned(),
+            blocked: self.blocked.get(&key).map(|row| row.reason.clone()),
+            worker: running.and_then(|row| self.worker.get(&row.worker)).map(|worker| worker.incarnation),
+            cancel: running.and_then(|row| row.cancel.clone()),
+        })
+    }
+
+    fn job_lines(&self, filter: &JobFilter, page: Page) -> Vec<JobLine> {
+        let jobs = newest_first(&self.job, page).filter(|(key, _)| !self.is_end(*key));
+        let lines = jobs.filter_map(|(key, _)| self.job_line(key)).filter(|line| {
+            filter.state.is_none_or(|state| line.state == state)
+                && filter.queue.as_ref().is_none_or(|queue| line.queue == *queue)
+                && filter.kind.as_ref().is_none_or(|kind| line.kind == *kind)
+                && filter.graph.is_none_or(|graph| line.node.as_ref().is_some_and(|node| node.graph == graph))
+        });
+        lines.take(length(page)).collect()
+    }
+
+    /// Whether a job is shown: not a node of a graph that is being deleted.
+    fn is_visible(&self, job: Key) -> bool {
+        self.stop_of(job) != Some(StopReason::Prune)
+    }
+
+    fn attempt_lines(&self, id: JobId) -> Vec<AttemptLine> {
+        let Some(job) = self.job_by_id.get(&id).filter(|job| self.is_visible(**job)) else { return Vec::new() };
+        let attempts = self.attempts_of(*job).map(|(attempt, row)| AttemptLine {
+            attempt,
+            outcome: row.outcome,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            error: row.error.clone(),
+            log: row.log.clone(),
+        });
+        attempts.collect()
+    }
+
+    fn graph_line(&self, key: Key) -> Option<GraphLine> {
+        let row = self.graph.get(&key)?;
+        let stop = self.stop.get(&key).copied();
+        if stop == Some(StopReason::Prune) {
+            return None;
+        }
+        Some(GraphLine {
+            key,
+            id: row.id,
+            name: row.name.clone(),
+            end: row.over.as_ref().map(|over| over.end),
+            stop,
+            nodes: row.nodes,
+            created_at: row.created_at,
+            ended_at: row.over.as_ref().map(|over| over.ended_at),
+        })
+    }
+
+    fn graph_lines(&self, filter: GraphFilter, page: Page) -> Vec<GraphLine> {
+        let lines = newest_first(&self.graph, page).filter_map(|(key, _)| self.graph_line(key));
+        let lines = lines.filter(|line| match filter {
+            GraphFilter::All => true,
+            GraphFilter::Open => line.end.is_none(),
+            GraphFilter::Ended(end) => line.end == Some(end),
+        });
+        lines.take(length(page)).collect()
+    }
+
+    fn graph_detail(&self, id: GraphId) -> Option<GraphDetail> {
+        let (key, row) = self.visible_graph(id)?;
+        let nodes: Vec<Key> = self.nodes_of(key).filter(|job| !self.is_end(*job)).collect();
+        let edges = nodes.iter().flat_map(|parent| self.edges_of(*parent).map(|(ord, edge)| (ord, (*parent, edge))));
+        let edges: BTreeMap<u32, (Key, &EdgeRow)> = edges.filter(|(_, (_, edge))| !self.is_end(edge.child)).collect();
+        Some(GraphDetail {
+            line: self.graph_line(key)?,
+            input: row.input.clone(),
+            nodes: nodes.into_iter().filter_map(|job| self.node_line(job, self.node.get(&job)?)).collect(),
+            edges: edges.into_values().filter_map(|(parent, edge)| self.edge_line(parent, edge)).collect(),
+        })
+    }
+
+    fn node_line(&self, job: Key, node: &NodeRow) -> Option<NodeLine> {
+        let line = self.job_line(job)?;
+        Some(NodeLine {
+            name: node.name.clone(),
+            job: line.id,
+            kind: line.kind,
+            queue: line.queue,
+            role: node.role,
+            parents: node.counters,
+            state: line.state,
+            cause: self.ended.get(&job).and_then(|row| row.cause.clone()),
+            counters: line.counters,
+            started_at: line.started_at,
+            ended_at: line.ended_at,
+        })
+    }
+
+    fn edge_line(&self, parent: Key, edge: &EdgeRow) -> Option<EdgeLine> {
+        Some(EdgeLine {
+            parent: self.node.get(&parent)?.name.clone(),
+            child: self.node.get(&edge.child)?.name.clone(),
+            verdicts: edge.verdicts,
+            label: edge.label.clone(),
+        })
+    }
+
+    fn queue_lines(&self) -> Vec<QueueLine> {
+        let mut lines: BTreeMap<Queue, QueueLine> = BTreeMap::new();
+        let mut count = |job: Key, add: fn(&mut QueueLine)| {
+            if let Some(row) = self.job.get(&job) {
+                let queue = row.new.queue.clone();
+                let empty = QueueLine { queue: queue.clone(), ready: 0, later: 0, running: 0, blocked: 0 };
+                add(lines.entry(queue).or_insert(empty));
+            }
+        };
+        self.ready_by_job.keys().for_each(|job| count(*job, |line| line.ready += 1));
+        self.later_by_job.keys().for_each(|job| count(*job, |line| line.later += 1));
+        self.blocked.keys().for_each(|job| count(*job, |line| line.blocked += 1));
+        let with_handlers = self.running.iter().filter(|(_, row)| row.with == With::Handler);
+        with_handlers.for_each(|(job, _)| count(*job, |line| line.running += 1));
+        lines.into_values().collect()
+    }
+
+    fn worker_lines(&self) -> Vec<WorkerLine> {
+        let line = |(key, row): (&Key, &WorkerRow)| {
+            let held = self.held_by(*key).into_iter().filter_map(|job| self.running.get(&job));
+            Some(WorkerLine {
+                worker: row.incarnation,
+                name: row.name.clone(),
+                queues: row.queues.clone(),
+                running: held.filter(|row| row.with == With::Handler).count() as u32,
+                started_at: row.registered_at,
+                lease_until: *self.lease.get(key)?,
+            })
+        };
+        self.worker.iter().filter_map(line).collect()
+    }
+
+    fn audit_lines(&self, page: Page) -> Vec<AuditLine> {
+        let lines = newest_first(&self.audit, page).map(|(key, row)| AuditLine {
+            key,
+            at: row.at,
+            actor: row.actor.clone(),
+            reason: row.reason.clone(),
+            action: row.action.to_owned(),
+            target: row.target.clone(),
+            outcome: row.outcome.clone(),
+        });
+        lines.take(length(page)).collect()
+    }
+
+    fn census(&self) -> Census {
+        Census {
+            jobs: self.job.len() as u64,
+            ready: self.ready.len() as u64,
+            later: self.later.len() as u64,
+            running: self.running.len() as u64,
+            blocked: self.blocked.len() as u64,
+            undecided: self.undecided.len() as u64,
+            ended: self.ended.len() as u64,
+            graphs: self.graph.len() as u64,
+            nodes: self.node.len() as u64,
+            edges: self.edge.len() as u64,
+            stops: self.stop.len() as u64,
+            attempts: self.attempt.len() as u64,
+            outputs: self.output.len() as u64,
+            deadlines: self.deadline.len() as u64,
+            workers: self.worker.len() as u64,
+            leases: self.lease.len() as u64,
+        }
+    }
+}
+
+/// A table's rows after the page's key, newest first.
+fn newest_first<R>(table: &BTreeMap<Key, R>, page: Page) -> impl Iterator<Item = (Key, &R)> {
+    let before = page.after.map_or(Bound::Unbounded, Bound::Excluded);
+    table.range((Bound::Unbounded, before)).rev().map(|(key, row)| (*key, row))
+}
+
+fn length(page: Page) -> usize {
+    page.limit.clamp(1, 1_000) as usize
+}

@@ -1,0 +1,76 @@
+//! Deletes what is past its retention, a bounded number of rows at a time.
+
+use crate::lifecycle::StopReason;
+use crate::store::Pruned;
+
+use super::Transaction;
+use super::tables::Key;
+
+impl Transaction<'_> {
+    pub(super) fn prune(&mut self, limit: u32) -> Pruned {
+        let past = self.tables.prune_at.range(..=(self.now, Key::MAX)).take(limit as usize);
+        let jobs: Vec<Key> = past.map(|(_, job)| *job).collect();
+        if jobs.is_empty() {
+            return self.graph_to_prune().map_or(Pruned::default(), |graph| self.prune_graph(graph, limit));
+        }
+        for job in &jobs {
+            self.delete_job(*job);
+        }
+        Pruned { jobs: jobs.len() as u32, ..Pruned::default() }
+    }
+
+    /// The graph that is being deleted, or the next one, marked.
+    fn graph_to_prune(&mut self) -> Option<Key> {
+        let marked = self.tables.stop.iter().find(|(_, reason)| **reason == StopReason::Prune);
+        if let Some((graph, _)) = marked {
+            return Some(*graph);
+        }
+        let (at, graph) = *self.tables.graph_prune_at.first().filter(|(at, _)| *at <= self.now)?;
+        self.tables.graph_prune_at.remove(&(at, graph));
+        self.tables.stop.insert(graph, StopReason::Prune);
+        Some(graph)
+    }
+
+    fn prune_graph(&mut self, graph: Key, limit: u32) -> Pruned {
+        let nodes: Vec<Key> = self.tables.nodes_of(graph).take(limit as usize).collect();
+        for job in &nodes {
+            self.delete_node(*job);
+        }
+        let is_gone = self.tables.nodes_of(graph).next().is_none();
+        if is_gone {
+            self.tables.stop.remove(&graph);
+            if let Some(row) = self.tables.graph.remove(&graph) {
+                self.tables.graph_by_id.remove(&row.id);
+            }
+        }
+        Pruned { jobs: 0, nodes: nodes.len() as u32, graphs: u32::from(is_gone) }
+    }
+
+    fn delete_node(&mut self, job: Key) {
+        let edges: Vec<u32> = self.tables.edges_of(job).map(|(ord, _)| ord).collect();
+        for ord in edges {
+            self.tables.edge.remove(&(job, ord));
+        }
+        if let Some(node) = self.tables.node.remove(&job) {
+            self.tables.node_by_graph.remove(&(node.graph, job));
+            self.tables.node_by_name.remove(&(node.graph, node.name));
+        }
+        self.delete_job(job);
+    }
+
+    /// Deletes an ended job with all that is kept of it.
+    fn delete_job(&mut self, job: Key) {
+        let tables = &mut *self.tables;
+        if let Some(at) = tables.ended.remove(&job).and_then(|row| row.prune_at) {
+            tables.prune_at.remove(&(at, job));
+        }
+        if let Some(row) = tables.job.remove(&job) {
+            tables.job_by_id.remove(&row.new.id);
+        }
+        tables.output.remove(&job);
+        let attempts: Vec<u32> = tables.attempts_of(job).map(|(number, _)| number).collect();
+        for number in attempts {
+            tables.attempt.remove(&(job, number));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the runtime and the core's plans read.
+
+use crate::id::{GraphId, JobId};
+use crate::lifecycle::State;
+use crate::store::{Ended, Peer, Upstream};
+
+use super::tables::{Key, Tables};
+
+impl Tables {
+    pub(super) fn upstream(&self, job: JobId) -> Vec<Upstream> {
+        let parents = self.job_by_id.get(&job).and_then(|key| self.job.get(key)).map(|row| row.parents.as_slice());
+        let parents = parents.unwrap_or_default().iter();
+        parents
+            .filter_map(|parent| {
+                Some(Upstream {
+                    node: self.node.get(parent)?.name.clone(),
+                    state: self.state(*parent),
+                    output: self.output.get(parent).cloned(),
+                    error: self.last_error(*parent),
+                })
+            })
+            .collect()
+    }
+
+    pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {
+        let Some((graph, _)) = self.visible_graph(graph) else { return Vec::new() };
+        let open = self.nodes_of(graph).filter(|job| !self.is_end(*job) && self.is_unstarted(*job));
+        open.filter_map(|job| self.job.get(&job)).map(|row| row.new.id).take(limit as usize).collect()
+    }
+
+    /// Whether nothing but a claim is missing for a job to start or to be decided.
+    fn is_unstarted(&self, job: Key) -> bool {
+        self.ready_by_job.contains_key(&job)
+            || self.later_by_job.contains_key(&job)
+            || self.blocked.contains_key(&job)
+            || self.undecided.contains(&job)
+    }
+
+    pub(super) fn peers(&self) -> Vec<Peer> {
+        let workers = self.worker.iter();
+        workers
+            .filter_map(|(key, row)| {
+                Some(Peer { worker: row.incarnation, host: row.host.clone(), lease_until: *self.lease.get(key)? })
+            })
+            .collect()
+    }
+
+    pub(super) fn how_ended(&self, id: JobId) -> Option<Ended> {
+        let job = *self.job_by_id.get(&id)?;
+        let row = self.ended.get(&job)?;
+        Some(Ended {
+            id,
+            state: State::Ended(row.end),
+            cause: row.cause.clone(),
+            output: self.output.get(&job).cloned(),
+            error: self.last_error(job),
+            ended_at: row.ended_at,
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Writes what becomes of a job that a worker held, if its claim still holds.
+
+use crate::id::Incarnation;
+use crate::lifecycle::{Cause, End, StopReason};
+use crate::store::{Closing, Counters, Ending, Move, Settle, Settled};
+
+use super::Transaction;
+use super::tables::{BlockedRow, Key, OverRow, With};
+
+impl Transaction<'_> {
+    /// Settles one item and notes the job in `ended` if its children are to be released.
+    pub(super) fn settle(&mut self, worker: Incarnation, item: Settle, ended: &mut Vec<Key>) -> Settled {
+        let job = item.fence.key;
+        let Some(running) = self.tables.running_under(item.fence).filter(|_| item.fence.token.worker == worker) else {
+            return Settled::Stale;
+        };
+        let cancel = running
+            .cancel
+            .clone()
+            .or_else(|| self.tables.is_cancelled(job).then_some(Cause::GraphStopped { stop: StopReason::Cancel }));
+        let (then, answer) = match (cancel, item.if_cancelled) {
+            (Some(cause), Some(mut ending)) => {
+                ending.cause.get_or_insert(cause);
+                (Move::End(ending), Settled::Cancelled)
+            }
+            _ => (item.then, Settled::Done),
+        };
+        let is_end = self.tables.is_end(job);
+        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
+            return Settled::Stale;
+        }
+        let Some(row) = self.take_running(job) else { return Settled::Stale };
+        let undecided = self.tables.is_undecided(job);
+        match then {
+            Move::End(ending) => {
+                let started_at = (row.with == With::Handler).then_some(row.started_at);
+                self.end(job, ending, started_at);
+                ended.push(job);
+            }
+            Move::Close(closing) => self.close(job, closing, row.counters),
+            // What was to be decided is still to be decided.
+            Move::Again { .. } | Move::Block { .. } if undecided => self.leave_undecided(job),
+            Move::Again { after, counters, record } => {
+                if let Some(record) = record {
+                    self.keep_attempt(job, record, row.started_at);
+                }
+                self.make_due(job, self.now + after, counters);
+            }
+            Move::Block { reason, build, counters } => {
+                self.tables.blocked.insert(job, BlockedRow { counters, build, reason });
+            }
+        }
+        answer
+    }
+
+    /// Ends a graph with its hidden last node.
+    fn close(&mut self, job: Key, closing: Closing, counters: Counters) {
+        let Some(graph) = self.tables.node.get(&job).map(|node| node.graph) else { return };
+        let ending = Ending::plain(End::Succeeded, None, closing.keep, counters);
+        self.end(job, ending, None);
+        let over = OverRow { end: closing.end, ended_at: self.now, prune_at: self.now + closing.keep };
+        if let Some(row) = self.tables.graph.get_mut(&graph) {
+            self.tables.graph_prune_at.insert((over.prune_at, graph));
+            self.news.graphs_ended.push(row.id);
+            row.over = Some(over);
+        }
+    }
+}

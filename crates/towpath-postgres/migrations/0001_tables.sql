@@ -1,0 +1,256 @@
+-- The tables of version 1. Hot rows (ready, later, running) are narrow and only inserted and deleted;
+-- payloads and ended jobs live apart. Times are microseconds since 1970, by towpath.clock().
+-- `towpath.` stands for the schema's real name.
+
+create table towpath.meta (
+  version int not null,
+  floor int not null,
+  one boolean primary key default true check (one)
+);
+
+-- The one clock. Tests replace it; nothing else reads the time.
+create function towpath.clock() returns bigint language sql volatile
+  as $$ select (extract(epoch from clock_timestamp()) * 1000000)::bigint $$;
+
+-- Keys and orders of arrival. No cache: a cached block would make a later arrival look earlier.
+create sequence towpath.key as bigint;
+
+create table towpath.lane (
+  lane int generated always as identity primary key,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
+  version int not null,
+  unique (queue, kind, version)
+);
+
+-- Never updated. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- for a root, null for a lone job and for `end`.
+create table towpath.job (
+  key bigint primary key,
+  enqueued_at bigint not null,
+  graph bigint,
+  delay_us bigint,
+  due_at bigint,
+  deadline bigint,
+  id uuid not null,
+  lane int not null,
+  priority smallint not null,
+  codec smallint not null,
+  input bytea not null,
+  rules text,
+  tags text,
+  headers text,
+  parents bytea,
+  constraint job_id unique (id),
+  check (parents is null or graph is not null)
+);
+
+create table towpath.ready (
+  seq bigint not null,
+  job bigint not null,
+  lane int not null,
+  turnout int not null,
+  attempt int not null,
+  failures int not null,
+  crashes int not null,
+  primary key (lane, turnout, seq)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+-- A row that was never put back has seq = job and is found from the job.
+create unique index ready_moved on towpath.ready (job) where seq <> job;
+
+create table towpath.later (
+  job bigint primary key,
+  due bigint not null,
+  lane int not null,
+  turnout int not null,
+  attempt int not null,
+  failures int not null,
+  crashes int not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create index later_due on towpath.later (due, job);
+
+-- decide: 0 with a handler, 1 parents, 2 stopped, 3 deadline, 4 end. `graph` and `id` repeat the job's, so
+-- that settling a lone job reads nothing else.
+create table towpath.running (
+  job bigint primary key,
+  worker bigint not null,
+  turn bigint not null,
+  started_at bigint not null,
+  graph bigint,
+  idx int not null,
+  lane int not null,
+  turnout int not null,
+  attempt int not null,
+  failures int not null,
+  crashes int not null,
+  decide smallint not null check (decide between 0 and 4),
+  id uuid not null,
+  cancel text
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create index running_turn on towpath.running (worker, turn);
+
+create table towpath.blocked (
+  job bigint primary key,
+  build bigint not null,
+  lane int not null,
+  turnout int not null,
+  attempt int not null,
+  failures int not null,
+  crashes int not null,
+  reason text not null
+);
+
+-- Nodes of phase undecided that nobody holds. What is to be decided follows from the node and its graph.
+create table towpath.undecided (
+  job bigint primary key
+);
+
+create table towpath.deadline (
+  job bigint primary key,
+  at bigint not null
+);
+create index deadline_at on towpath.deadline (at, job);
+
+-- `branches`: those that a gate chose, as JSON; appends and recounts look them up.
+create table towpath.ended (
+  job bigint primary key,
+  ended_at bigint not null,
+  started_at bigint,
+  prune_at bigint,
+  attempt int not null,
+  failures int not null,
+  crashes int not null,
+  state smallint not null check (state between 0 and 5),
+  cause text,
+  branches text
+);
+create index ended_prune on towpath.ended (prune_at) where prune_at is not null;
+
+create table towpath.output (
+  job bigint primary key,
+  codec smallint not null,
+  bytes bytea not null
+);
+
+create table towpath.attempt (
+  job bigint not null,
+  started_at bigint not null,
+  ended_at bigint not null,
+  attempt int not null,
+  outcome smallint not null,
+  error text,
+  log text,
+  primary key (job, attempt)
+);
+
+create table towpath.graph (
+  graph bigint primary key,
+  id uuid not null unique,
+  name text not null,
+  rules text,
+  codec smallint,
+  input bytea,
+  nodes int not null,
+  edges int not null,
+  created_at bigint not null,
+  "end" smallint check ("end" between 0 and 2),
+  ended_at bigint,
+  counts text,
+  prune_at bigint,
+  check (("end" is null) = (ended_at is null))
+) with (fillfactor = 70);
+create index graph_prune on towpath.graph (prune_at) where prune_at is not null;
+
+create table towpath.stop (
+  graph bigint primary key,
+  reason smallint not null,
+  at bigint not null,
+  actor text not null,
+  why text not null
+);
+
+-- phase: 0 waiting, 1 undecided, 2 released. Counters are updated in place: room for it is left.
+create table towpath.node (
+  job bigint primary key,
+  graph bigint not null,
+  cause_rank bigint,
+  cause_parent bigint,
+  need int not null,
+  "left" int not null check ("left" >= 0),
+  ok int not null default 0,
+  untaken int not null default 0,
+  spoiled int not null default 0,
+  role smallint not null,
+  phase smallint not null check (phase between 0 and 2),
+  eager boolean not null,
+  name text collate "C" not null,
+  unique (graph, name)
+) with (fillfactor = 70);
+
+-- Only ever read from the parent's side, so there is no index by child.
+create table towpath.edge (
+  parent bigint not null,
+  child bigint not null,
+  ord int not null,
+  verdicts int not null,
+  label text,
+  primary key (parent, ord)
+);
+
+create table towpath.worker (
+  worker bigint primary key,
+  incarnation uuid not null unique,
+  turn bigint not null default 0,
+  settled bytea not null default '',
+  name text not null,
+  machine text not null,
+  boot text not null,
+  pid_namespace text not null,
+  pid bigint not null,
+  started bigint not null,
+  build bigint not null,
+  queues text not null,
+  registered_at bigint not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+create table towpath.lease (
+  worker bigint primary key,
+  until_at bigint not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+create table towpath.audit (
+  key bigint primary key,
+  at bigint not null,
+  actor text not null,
+  reason text not null,
+  action text not null,
+  target text not null,
+  outcome text not null
+);
+
+-- Where each job stands. `state` is the place in the core's `State::ALL`.
+create view towpath.standing as
+select j.key, j.id, j.lane, j.priority, j.graph, j.enqueued_at,
+  (case
+    when e.job is not null then 4 + e.state
+    when r.job is not null then case r.decide when 0 then 3 when 2 then 1 when 3 then 1 else 0 end
+    when l.job is not null then 1
+    when b.job is not null then 2
+    when n.job is null or n.phase = 2 then 1
+    else 0
+  end)::smallint as state,
+  l.due,
+  coalesce(e.attempt, r.attempt, l.attempt, b.attempt, h.attempt, m.attempt, 0) as attempt,
+  coalesce(e.failures, r.failures, l.failures, b.failures, h.failures, m.failures, 0) as failures,
+  coalesce(e.crashes, r.crashes, l.crashes, b.crashes, h.crashes, m.crashes, 0) as crashes,
+  coalesce(e.started_at, case when r.decide = 0 then r.started_at end) as started_at,
+  e.ended_at, e.cause, b.reason as blocked, r.cancel, r.decide,
+  case when r.decide = 0 then r.worker end as worker, n.name as node
+from towpath.job j
+left join towpath.ended e on e.job = j.key
+left join towpath.running r on r.job = j.key
+left join towpath.later l on l.job = j.key
+left join towpath.blocked b on b.job = j.key
+left join towpath.ready h on h.lane = j.lane and h.turnout = -j.priority::int and h.seq = j.key
+left join towpath.ready m on m.job = j.key and m.seq <> m.job
+left join towpath.node n on n.job = j.key and j.graph is not null;

@@ -1,0 +1,6 @@
+-- Asks the workers of running jobs to stop them; who asked first stays.
+-- One array element per job: $1 bigint[] jobs (keys), $2 text[] causes (JSON). Returns nothing. Index: running (job).
+-- Locks: those rows (held already).
+update towpath.running r set cancel = coalesce(r.cancel, i.cause)
+from unnest($1::bigint[], $2::text[]) as i(job, cause)
+where r.job = i.job

@@ -1,0 +1,60 @@
+-- Takes due jobs under a lease: per queue by turnout (priority first), then seq, across its lanes.
+-- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int first index, $5 int most jobs in all;
+-- served kinds: $6 int[] queue's place from 1, $7 text[] queue, $8 text[] kind, $9 int[] newest version;
+-- $10 int[] limit per queue;
+-- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
+-- $13 bigint[] from seq, $14 int[] up to turnout, not included.
+-- Returns what `held` returns first, then turnout, seq, queue's place; by idx.
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), node (job), graph (graph).
+-- Locks: the ready rows; locked ones are skipped.
+with served as materialized (
+  select min(s.place) as place, l.lane
+  from unnest($6::int[], $7::text[], $8::text[], $9::int[]) as s(place, queue, kind, version)
+  join towpath.lane l on l.queue = s.queue and l.kind = s.kind and l.version <= s.version
+  group by l.lane
+), reach as materialized (
+  select s.place, s.lane, coalesce(r.from_turnout, -100000) as from_turnout, coalesce(r.from_seq, 0) as from_seq,
+    coalesce(r.to_turnout, 100000) as to_turnout
+  from served s
+  left join unnest($11::int[], $12::int[], $13::bigint[], $14::int[]) as r(lane, from_turnout, from_seq, to_turnout)
+    on r.lane = s.lane
+), candidate as materialized (
+  select r.place, c.*
+  from reach r cross join lateral (
+    select h.ctid as tid, h.lane, h.turnout, h.seq, h.job, h.attempt, h.failures, h.crashes
+    from towpath.ready h
+    where h.lane = r.lane and (h.turnout, h.seq) >= (r.from_turnout, r.from_seq) and h.turnout < r.to_turnout
+    order by h.turnout, h.seq
+    limit ($10::int[])[r.place]
+    for update skip locked
+  ) c
+), ranked as materialized (
+  select *, row_number() over (partition by place order by turnout, seq) as rank from candidate
+), picked as materialized (
+  select *, $4::int + row_number() over (order by place, turnout, seq)::int - 1 as idx
+  from ranked where rank <= ($10::int[])[place]
+  order by place, turnout, seq
+  limit $5::int
+), gone as (
+  delete from towpath.ready where ctid = any(array(select tid from picked))
+), found as materialized (
+  select p.*, s.reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at
+  from picked p
+  join towpath.job j on j.key = p.job
+  left join towpath.stop s on s.graph = j.graph
+), held as (
+  insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,
+    decide, id)
+  select job, $2::bigint, $3::bigint, $1::bigint, graph, idx, lane, turnout,
+    attempt + case when reason is null then 1 else 0 end, failures, crashes,
+    case when reason is null then 0 else 2 end, id
+  from found
+)
+select f.job, f.idx, (case when f.reason is null then 0 else 2 end)::smallint as decide,
+  f.attempt + case when f.reason is null then 1 else 0 end as attempt, f.failures, f.crashes, f.id, f.lane, f.rules,
+  f.deadline, g.id as graph, n.name as node, f.reason as stop, f.codec, f.input, f.headers, f.enqueued_at,
+  f.turnout, f.seq, f.place
+from found f
+left join towpath.graph g on g.graph = f.graph
+left join towpath.node n on n.job = case when f.graph is not null then f.job end
+order by f.idx

@@ -1,0 +1,2 @@
+-- Reads the clock. Returns now (us). No index, no locks.
+select towpath.clock() as now

@@ -1,0 +1,5 @@
+-- Which of these graphs are there.
+-- $1 uuid[] ids. Returns id, name, graph (key), pruned (whether it is being deleted), in no order. Index: graph (id), stop (graph). No locks.
+select id, name, graph,
+  exists (select 1 from towpath.stop s where s.graph = g.graph and s.reason = 2) as pruned
+from towpath.graph g where id = any($1::uuid[])

@@ -1,0 +1,18 @@
+-- Jobs, newest first.
+-- $1 bigint only before this key (null for the start), $2 int limit; filters, null for all: $3 smallint state (place in
+-- State::ALL), $4 text queue, $5 text kind, $6 uuid graph.
+-- Returns key, id, kind, queue, priority, state, due (us), attempt, failures, crashes, graph (id), node, enqueued_at,
+-- started_at, ended_at (us), by key, descending. Index: job (key), node (graph, name). No locks.
+select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
+  s.enqueued_at, s.started_at, s.ended_at
+from towpath.standing s
+join towpath.lane l on l.lane = s.lane
+left join towpath.graph g on g.graph = s.graph
+left join towpath.stop h on h.graph = s.graph and h.reason = 2
+where ($1::bigint is null or s.key < $1::bigint) and h.graph is null and l.kind <> concat('towpath', '.end')
+  and ($3::smallint is null or s.state = $3::smallint)
+  and ($4::text is null or l.queue = $4::text)
+  and ($5::text is null or l.kind = $5::text)
+  and ($6::uuid is null or g.id = $6::uuid)
+order by s.key desc
+limit $2::int

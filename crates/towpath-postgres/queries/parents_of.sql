@@ -1,0 +1,3 @@
+-- The keys of a node's parents.
+-- $1 uuid job. Returns parents (eight bytes little-endian each, or null). Index: job (id). No locks.
+select parents from towpath.job where id = $1::uuid

@@ -1,0 +1,15 @@
+-- Deletes lone jobs past their retention.
+-- $1 int limit. Returns jobs (how many). Index: ended (prune_at), primary keys. Locks: those rows; locked ones are skipped.
+with old as materialized (
+  select job from towpath.ended where prune_at <= towpath.clock()
+  order by prune_at limit $1::int for update skip locked
+), gone as (
+  delete from towpath.ended where job = any(array(select job from old)) returning job
+), o as (
+  delete from towpath.output where job = any(array(select job from old))
+), a as (
+  delete from towpath.attempt where job = any(array(select job from old))
+), j as (
+  delete from towpath.job where key = any(array(select job from old))
+)
+select count(*) as jobs from gone

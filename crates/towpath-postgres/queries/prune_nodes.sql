@@ -1,0 +1,22 @@
+-- Deletes nodes of a graph with everything about them.
+-- $1 bigint graph (key), $2 int limit. Returns nodes (how many, `end` among them), more (whether any are left).
+-- Index: node (graph, name), edge (parent), primary keys. Locks: those rows.
+with old as materialized (
+  select job from towpath.node where graph = $1::bigint order by job limit $2::int
+), e as (
+  delete from towpath.edge where parent = any(array(select job from old))
+), n as (
+  delete from towpath.node where job = any(array(select job from old))
+), x as (
+  delete from towpath.ended where job = any(array(select job from old))
+), o as (
+  delete from towpath.output where job = any(array(select job from old))
+), a as (
+  delete from towpath.attempt where job = any(array(select job from old))
+), d as (
+  delete from towpath.deadline where job = any(array(select job from old))
+), j as (
+  delete from towpath.job where key = any(array(select job from old))
+)
+select (select count(*) from old) as nodes,
+  exists (select 1 from towpath.node where graph = $1::bigint and job <> all(array(select job from old))) as more

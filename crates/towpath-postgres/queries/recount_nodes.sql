@@ -1,0 +1,3 @@
+-- Locks the nodes of a graph.
+-- $1 bigint graph (key). Returns job, by job. Index: node (graph, name). Locks: the nodes, in the order of their keys.
+select job from towpath.node where graph = $1::bigint order by job for update

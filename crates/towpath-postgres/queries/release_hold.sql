@@ -1,0 +1,6 @@
+-- Keeps undecided nodes for whoever claims decisions.
+-- $1 bigint[] jobs (keys). Returns nothing. Index: node (job). Locks: the nodes (held already).
+with marked as (
+  update towpath.node set phase = 1 where job = any($1::bigint[])
+)
+insert into towpath.undecided (job) select unnest($1::bigint[])

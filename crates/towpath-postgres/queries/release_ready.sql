@@ -1,0 +1,18 @@
+-- Makes nodes ready, or lets them wait until due; delays count from now.
+-- $1 bigint now (us), $2 bigint[] jobs (keys).
+-- Returns lane of each, in no order. Index: job (key), node (job). Locks: the nodes (held already).
+with freed as materialized (
+  select j.key, j.lane, -j.priority::int as turnout, nextval('towpath.key') as seq,
+    coalesce($1::bigint + j.delay_us, j.due_at, $1::bigint) as due
+  from towpath.job j where j.key = any($2::bigint[])
+  order by j.key
+), released as (
+  update towpath.node set phase = 2 where job = any($2::bigint[])
+), head as (
+  insert into towpath.ready (lane, turnout, seq, job, attempt, failures, crashes)
+  select lane, turnout, seq, key, 0, 0, 0 from freed where due <= $1::bigint
+), wait as (
+  insert into towpath.later (job, due, lane, turnout, attempt, failures, crashes)
+  select key, due, lane, turnout, 0, 0, 0 from freed where due > $1::bigint
+)
+select lane from freed

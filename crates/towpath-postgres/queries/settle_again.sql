@@ -1,0 +1,16 @@
+-- Puts jobs back: at the end of the head, or where they wait until due.
+-- One array element per job: $1 bigint[] jobs, $2 bigint[] due (us, null for at once), $3 int[] lanes,
+-- $4 int[] turnouts, $5 int[] attempts, $6 int[] failures, $7 int[] crashes.
+-- Returns nothing. Index: running (job). Locks: those rows.
+with held as (
+  delete from towpath.running where job = any($1::bigint[])
+), item as materialized (
+  select i.*, case when i.due is null then nextval('towpath.key') end as seq
+  from unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[])
+    as i(job, due, lane, turnout, attempt, failures, crashes)
+), head as (
+  insert into towpath.ready (lane, turnout, seq, job, attempt, failures, crashes)
+  select lane, turnout, seq, job, attempt, failures, crashes from item where due is null
+)
+insert into towpath.later (job, due, lane, turnout, attempt, failures, crashes)
+select job, due, lane, turnout, attempt, failures, crashes from item where due is not null

@@ -1,0 +1,8 @@
+-- How the nodes of a graph stand, `end` left out.
+-- $1 bigint graph (key). Returns ended, running (with a handler), unstarted (counts). Index: node (graph, name), primary
+-- keys. No locks.
+select count(x.job) as ended, count(r.job) as running, count(*) - count(x.job) - count(r.job) as unstarted
+from towpath.node n
+left join towpath.ended x on x.job = n.job
+left join towpath.running r on r.job = n.job and r.decide = 0
+where n.graph = $1::bigint and n.role & 8 = 0

@@ -1,0 +1,12 @@
+-- Opens a worker's turn or rescue: reads the clock and its row.
+-- $1 uuid incarnation.
+-- Returns no row for an unknown worker; else worker (key), turn, settled, now (us), until_at (us or null),
+-- undecided (whether any is held), later (least due, us), deadline (least, us).
+-- Index: worker (incarnation), later (due), deadline (at). Locks: the worker's row, but not against a heartbeat.
+select w.worker, w.turn, w.settled, towpath.clock() as now,
+  (select l.until_at from towpath.lease l where l.worker = w.worker) as until_at,
+  exists (select 1 from towpath.undecided) as undecided,
+  (select min(due) from towpath.later) as later,
+  (select min(at) from towpath.deadline) as deadline
+from towpath.worker w where w.incarnation = $1::uuid
+for no key update of w

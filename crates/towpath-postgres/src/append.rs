@@ -1,0 +1,140 @@
+//! Adds nodes to a graph that is stored already.
+
+use std::collections::{BTreeSet, HashMap};
+
+use towpath_core::store::{Placed, Refusal};
+use towpath_core::{JobId, NodeName, ParentRef, PreparedAppend, StopReason, limits};
+use uuid::Uuid;
+
+use crate::enqueue::{Growth, Stored, Written, known_jobs};
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::release::{self, Release};
+use crate::rows::{count, stored, stop};
+use crate::session::Session;
+use crate::store::Inner;
+
+/// Writes an append inside the transaction of its batch, or refuses it.
+pub(crate) async fn append(
+    inner: &Inner,
+    session: &Session,
+    now: i64,
+    append: &PreparedAppend,
+    written: &mut Written,
+) -> Result<Result<Placed, Refusal>, Fault> {
+    let graph = match look(session, append).await? {
+        Looked::Found(graph) => graph,
+        Looked::There => return Ok(Ok(Placed::Existing)),
+        Looked::Refused(refusal) => return Ok(Err(refusal)),
+    };
+    let (nodes, edges) = (append.nodes(), append.edges());
+    let drawn = session.one(Query::DrawKeys, &[&stored(nodes.len() as u32)]).await?;
+    let mut growth = Growth::default();
+    growth.grow(inner, &graph, nodes, edges, &mut drawn.try_get::<_, Vec<i64>>(1)?.into_iter(), written)?;
+    growth.write(session, now, written).await?;
+
+    let to_end = stored(edges.iter().filter(|edge| edge.child == nodes.len()).count() as u32);
+    let (new_nodes, new_edges) = (stored(nodes.len() as u32), stored(edges.len() as u32));
+    session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end]).await?;
+
+    let parents: Vec<i64> = graph.parents.into_values().collect();
+    let rows = session.run(Query::CountChildren, &[&parents, &graph.first_edge]).await?;
+    let release = Release::of(&rows)?;
+    written.undecided |= !release.undecided.is_empty();
+    written.lanes.extend(release::to_nobody(session, now, release).await?);
+    Ok(Ok(Placed::Inserted))
+}
+
+enum Looked {
+    Found(Stored),
+    /// Its nodes are there, each with the same job.
+    There,
+    Refused(Refusal),
+}
+
+/// Locks what the append touches, then looks whether it may.
+async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Fault> {
+    let id = append.graph();
+    let refused = |refusal| Ok(Looked::Refused(refusal));
+    let wanted: BTreeSet<&str> = append
+        .edges()
+        .iter()
+        .filter_map(|edge| match &edge.parent {
+            ParentRef::Existing(name) => Some(name.as_str()),
+            ParentRef::New(_) => None,
+        })
+        .collect();
+    let wanted: Vec<&str> = wanted.into_iter().collect();
+    let names: Vec<&str> = append.nodes().iter().map(|node| node.name.as_str()).collect();
+    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
+    let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
+    let Some(graph) = session.run(Query::AppendLockGraph, &[&id.as_uuid()]).await?.into_iter().next() else {
+        return refused(Refusal::UnknownGraph { id });
+    };
+    let key: i64 = graph.try_get(0)?;
+    let seen = session.one(Query::AppendLook, &[&key, &names]).await?;
+    let stopped = stop(seen.try_get(0)?);
+    if stopped == Some(StopReason::Prune) {
+        return refused(Refusal::UnknownGraph { id });
+    }
+    let taken: HashMap<String, Uuid> =
+        seen.try_get::<_, Vec<String>>(1)?.into_iter().zip(seen.try_get::<_, Vec<Uuid>>(2)?).collect();
+    if append.nodes().iter().all(|node| taken.get(node.name.as_str()) == Some(&node.job.id.as_uuid())) {
+        return Ok(Looked::There);
+    }
+    if let Some(reason) = stopped {
+        return refused(Refusal::Stopped { graph: id, reason });
+    }
+    if !taken.is_empty() {
+        let new = append.nodes().iter().map(|node| &node.name);
+        let names = new.filter(|name| taken.contains_key(name.as_str())).cloned().collect();
+        return refused(Refusal::NamesTaken { graph: id, names });
+    }
+    let mut end = None;
+    let mut parents: HashMap<NodeName, i64> = HashMap::new();
+    for row in &locked {
+        match NodeName::from_stored(row.try_get(0)?) {
+            name if name.as_str() == NodeName::END => end = Some(row.try_get(1)?),
+            name => drop(parents.insert(name, row.try_get(1)?)),
+        }
+    }
+    let end = end.ok_or_else(|| Fault::corrupt("append", format!("graph {id} has no end")))?;
+    if let Some(refusal) = missing(append, &parents).or(too_large(append, graph.try_get(1)?, graph.try_get(2)?)) {
+        return refused(refusal);
+    }
+    let ids: Vec<Uuid> = append.nodes().iter().map(|node| node.job.id.as_uuid()).collect();
+    let known = known_jobs(&session.run(Query::ExistingJobs, &[&ids]).await?)?;
+    if let Some(refusal) = append.nodes().iter().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id))) {
+        return refused(refusal);
+    }
+    Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents }))
+}
+
+fn missing(append: &PreparedAppend, parents: &HashMap<NodeName, i64>) -> Option<Refusal> {
+    let mut names: Vec<NodeName> = Vec::new();
+    for edge in append.edges() {
+        if let ParentRef::Existing(name) = &edge.parent
+            && !parents.contains_key(name)
+            && !names.contains(name)
+        {
+            names.push(name.clone());
+        }
+    }
+    (!names.is_empty()).then(|| Refusal::UnknownParents { graph: append.graph(), names })
+}
+
+fn too_large(append: &PreparedAppend, edges: i32, nodes: i32) -> Option<Refusal> {
+    let nodes = count(nodes) as usize + append.nodes().len();
+    let edges = count(edges) as usize + append.edges().len();
+    // The edges to `end` are counted here, and there are about as many as nodes.
+    let edges_max = limits::GRAPH_EDGES_MAX + limits::GRAPH_NODES_MAX;
+    let (have, max, what) = if nodes > limits::GRAPH_NODES_MAX {
+        (nodes, limits::GRAPH_NODES_MAX, "nodes")
+    } else if edges > edges_max {
+        (edges, edges_max, "edges")
+    } else {
+        return None;
+    };
+    let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", append.graph());
+    Some(Refusal::Invalid { problem })
+}

@@ -1,0 +1,225 @@
+//! Carries out an operator's order, each change with its line in the audit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp};
+use uuid::Uuid;
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::release::{self, Release, standing};
+use crate::rows::{json, state, stop, with};
+use crate::session::{Commit, Session};
+use crate::settle::Plan;
+use crate::store::{Inner, News};
+use crate::turn::{count_children, lock_nodes};
+
+/// Carries out one order. Ends that follow each other are carried out together.
+pub(crate) async fn apply(inner: &Inner, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
+    session.begin(Commit::Durable).await?;
+    let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
+    let mut orders = Orders { session: &session, now, order: &order, news: News::default(), lanes: Vec::new() };
+    let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
+    let mut rest = &order.changes[..];
+    while let Some(first) = rest.first() {
+        let ends = ends(rest);
+        rest = &rest[ends.len().max(1)..];
+        match first {
+            Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
+            Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
+            Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
+            _ => answers.extend(orders.end(&ends).await?),
+        }
+    }
+    let actions: Vec<&str> = order.changes.iter().map(Change::action).collect();
+    let targets: Vec<String> = order.changes.iter().map(Change::target).collect();
+    let outcomes: Vec<String> = answers.iter().map(Changed::to_string).collect();
+    session.run(Query::Audit, &[&now, &order.actor, &order.reason, &actions, &targets, &outcomes]).await?;
+    session.commit().await?;
+    let Orders { mut news, lanes, .. } = orders;
+    news.ready(inner, &session, lanes).await?;
+    Ok((Applied { now: Timestamp::from_micros(now), changes: answers }, news))
+}
+
+type End<'a> = (JobId, &'a Ending, WhileRunning);
+
+/// The ends at the start of a list, each job once.
+fn ends(changes: &[Change]) -> Vec<End<'_>> {
+    let mut seen = HashSet::new();
+    let ends = changes.iter().map_while(|change| match change {
+        Change::End { job, ending, running } if seen.insert(*job) => Some((*job, &**ending, *running)),
+        _ => None,
+    });
+    ends.collect()
+}
+
+struct Orders<'a> {
+    session: &'a Session,
+    now: i64,
+    order: &'a Order,
+    news: News,
+    lanes: Vec<i32>,
+}
+
+impl Orders<'_> {
+    async fn end(&mut self, ends: &[End<'_>]) -> Result<Vec<Changed>, Fault> {
+        let ids: Vec<Uuid> = ends.iter().map(|(id, ..)| id.as_uuid()).collect();
+        let mut found: HashMap<JobId, Found> = HashMap::with_capacity(ids.len());
+        for row in self.session.run(Query::FindJobs, &[&ids]).await? {
+            let lone = row.try_get::<_, Option<i64>>(2)?.is_none();
+            found.insert(
+                JobId::from(row.try_get::<_, Uuid>(0)?),
+                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)? },
+            );
+        }
+        let mut answers = vec![Changed::Unknown; ends.len()];
+        let mut open: Vec<usize> = (0..ends.len()).filter(|at| found.contains_key(&ends[*at].0)).collect();
+        while !open.is_empty() {
+            self.end_once(ends, &found, &open, &mut answers).await?;
+            // An end may have freed a node that comes later in the order: it is asked for once more.
+            let first = open.iter().copied().find(|at| answers[*at] == Changed::Ended);
+            open.retain(|at| answers[*at] == Changed::Left(State::Waiting) && first.is_some_and(|first| first < *at));
+        }
+        Ok(answers)
+    }
+
+    async fn end_once(
+        &mut self,
+        ends: &[End<'_>],
+        found: &HashMap<JobId, Found>,
+        open: &[usize],
+        answers: &mut [Changed],
+    ) -> Result<(), Fault> {
+        let (session, now) = (self.session, self.now);
+        let jobs: Vec<(usize, &Found)> = open.iter().filter_map(|at| Some((*at, found.get(&ends[*at].0)?))).collect();
+        let keys: Vec<i64> = jobs.iter().map(|(_, job)| job.key).collect();
+        let nodes: Vec<i64> = jobs.iter().filter(|(_, job)| !job.lone).map(|(_, job)| job.key).collect();
+        let idle: Vec<i64> = jobs.iter().filter(|(_, job)| !job.is_end).map(|(_, job)| job.key).collect();
+        session.run(Query::LockRunning, &[&keys]).await?;
+        lock_nodes(session, &nodes).await?;
+        let mut taken: HashMap<i64, Counters> = HashMap::new();
+        for row in session.run(Query::TakeIdle, &[&idle]).await? {
+            taken.insert(row.try_get(0)?, crate::rows::counters(&row, 1)?);
+        }
+        let mut stands: HashMap<i64, (State, Option<i16>)> = HashMap::new();
+        for row in session.run(Query::StateOf, &[&keys]).await? {
+            stands.insert(row.try_get(0)?, (state(row.try_get(1)?)?, row.try_get(2)?));
+        }
+        let mut plan = Plan::default();
+        let (mut asked, mut causes) = (Vec::new(), Vec::new());
+        for (at, job) in jobs {
+            let (id, ending, running) = &ends[at];
+            answers[at] = if let Some(counters) = taken.get(&job.key) {
+                let ending = Ending { counters: *counters, ..(*ending).clone() };
+                plan.end_job(job.key, &ending, None, job.lone, now);
+                if let Some(record) = &ending.record {
+                    plan.record(job.key, record, now);
+                }
+                self.news.ended.push(*id);
+                Changed::Ended
+            } else {
+                match stands.get(&job.key) {
+                    Some((State::Running, Some(with::HANDLER))) if *running == WhileRunning::Ask => {
+                        let Order { actor, reason, .. } = self.order;
+                        let cause = ending.cause.clone();
+                        asked.push(job.key);
+                        causes.push(json(&cause.unwrap_or_else(|| Cause::Asked {
+                            actor: actor.clone(),
+                            reason: reason.clone(),
+                        })));
+                        Changed::Asked
+                    }
+                    Some((State::Ready | State::Blocked, None)) => return Err(Fault::Again("a job moved just now")),
+                    Some((state, _)) => Changed::Left(*state),
+                    None => Changed::Unknown,
+                }
+            };
+        }
+        if !asked.is_empty() {
+            session.run(Query::AskCancel, &[&asked, &causes]).await?;
+            self.news.cancel = true;
+        }
+        plan.write(session, now).await?;
+        let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+        self.place(release).await
+    }
+
+    async fn place(&mut self, release: Release) -> Result<(), Fault> {
+        self.news.undecided |= !release.undecided.is_empty();
+        self.lanes.extend(release::to_nobody(self.session, self.now, release).await?);
+        Ok(())
+    }
+
+    /// Locks a graph that can be seen; answers its key and stop.
+    async fn graph(&self, id: GraphId) -> Result<Option<(i64, Option<StopReason>)>, Fault> {
+        let rows = self.session.run(Query::FindGraph, &[&id.as_uuid()]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let held = stop(row.try_get(1)?);
+        Ok((held != Some(StopReason::Prune)).then_some((row.try_get(0)?, held)))
+    }
+
+    async fn stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
+        let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
+        let Order { actor, reason: why, .. } = self.order;
+        if held.is_none() {
+            self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
+            self.news.cancel |= reason == StopReason::Cancel;
+        }
+        let row = self.session.one(Query::StopCounts, &[&graph]).await?;
+        let number = |at: usize| Ok::<_, Fault>(u32::try_from(row.try_get::<_, i64>(at)?).unwrap_or(u32::MAX));
+        Ok(Changed::Stopped(StopCounts { ended: number(0)?, running: number(1)?, unstarted: number(2)? }))
+    }
+
+    async fn unstop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
+        let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
+        if held == Some(reason) {
+            self.session.run(Query::StopDelete, &[&graph, &reason.code()]).await?;
+            // Nodes that stood ready came for a decision while the stop was there.
+            self.recount(graph).await?;
+        }
+        Ok(Changed::Unstopped)
+    }
+
+    async fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {
+        let Some((graph, _)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
+        Ok(Changed::Recounted { repaired: self.recount(graph).await? })
+    }
+
+    /// Counts the parents of every node that is not released anew, and puts each where its counters say.
+    async fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
+        self.session.run(Query::RecountLock, &[&graph]).await?;
+        self.session.run(Query::RecountNodes, &[&graph]).await?;
+        let mut repaired = 0;
+        let mut release = Release::default();
+        let mut moved: Vec<i64> = Vec::new();
+        for row in &self.session.run(Query::Recount, &[&graph]).await? {
+            let (job, phase): (i64, i16) = (row.try_get(0)?, row.try_get(2)?);
+            let (was_wrong, is_held): (bool, bool) = (row.try_get(10)?, row.try_get(11)?);
+            let (stands, decide) = standing(row)?;
+            let is_there = match stands {
+                Standing::Waits => phase == 0,
+                Standing::Ready => false,
+                Standing::Undecided => phase == 1 && is_held,
+            };
+            if !is_there {
+                moved.push(job);
+                release.add(job, (stands, decide));
+            }
+            repaired += u32::from(was_wrong || !is_there);
+        }
+        if !moved.is_empty() {
+            self.session.run(Query::RecountReset, &[&moved]).await?;
+            self.place(release).await?;
+        }
+        Ok(repaired)
+    }
+}
+
+/// A job that an order names.
+struct Found {
+    key: i64,
+    lone: bool,
+    is_end: bool,
+}

@@ -1,0 +1,185 @@
+//! Gives a worker what it asked for: decisions first, then jobs by queue, priority and arrival.
+
+use std::time::Instant;
+
+use tokio_postgres::Row;
+use towpath_core::limits;
+use towpath_core::store::{Assigned, Claim};
+
+use crate::error::Fault;
+use crate::low_water::{LowWater, Reach};
+use crate::queries::Query;
+use crate::release::Holder;
+use crate::rows::{Holding, end_count};
+use crate::session::Session;
+use crate::store::Inner;
+
+/// A claim as the statement takes it, every queue at once.
+pub(crate) struct Wanted<'a> {
+    places: Vec<i32>,
+    queues: Vec<&'a str>,
+    kinds: Vec<&'a str>,
+    versions: Vec<i32>,
+    /// By the place of the queue.
+    limits: Vec<i32>,
+    room: i32,
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn of(claim: &'a Claim) -> Self {
+        let served = claim.queues.iter().zip(1..).flat_map(|(queue, place)| {
+            queue.serves.iter().map(move |served| (place, queue.queue.as_str(), served))
+        });
+        let mut wanted = Self {
+            places: Vec::new(),
+            queues: Vec::new(),
+            kinds: Vec::new(),
+            versions: Vec::new(),
+            limits: claim.queues.iter().map(|queue| i32::from(queue.limit.min(limits::CLAIM_MAX))).collect(),
+            room: i32::from(limits::CLAIM_MAX),
+        };
+        for (place, queue, served) in served {
+            wanted.places.push(place);
+            wanted.queues.push(queue);
+            wanted.kinds.push(served.kind.as_str());
+            wanted.versions.push(i32::from(served.version));
+        }
+        wanted
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty() || self.limits.iter().all(|limit| *limit == 0)
+    }
+
+    /// Whether a queue gave less than was asked of it.
+    fn is_short(&self) -> bool {
+        self.room > 0 && self.limits.iter().any(|limit| *limit > 0)
+    }
+
+    /// One claim, in the parts of the head that are named.
+    pub(crate) async fn take(
+        &self,
+        session: &Session,
+        now: i64,
+        holder: &Holder,
+        reaches: &[Reach],
+    ) -> Result<Vec<Row>, Fault> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lanes: Vec<i32> = reaches.iter().map(|reach| reach.lane).collect();
+        let from_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.from_turnout).collect();
+        let from_seqs: Vec<i64> = reaches.iter().map(|reach| reach.from_seq).collect();
+        let to_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.to_turnout).collect();
+        session
+            .run(
+                Query::Claim,
+                &[
+                    &now, &holder.worker, &holder.turn, &holder.index, &self.room, &self.places, &self.queues,
+                    &self.kinds, &self.versions, &self.limits, &lanes, &from_turnouts, &from_seqs, &to_turnouts,
+                ],
+            )
+            .await
+    }
+
+    /// Notes what a claim took, and takes the rest of a short batch from everywhere.
+    pub(crate) async fn complete(
+        &mut self,
+        inner: &Inner,
+        session: &Session,
+        now: i64,
+        holder: &mut Holder,
+        reaches: &[Reach],
+        rows: &mut Vec<Row>,
+    ) -> Result<(), Fault> {
+        self.note_all(inner, holder, rows)?;
+        if reaches.is_empty() || !self.is_short() {
+            return Ok(());
+        }
+        inner.low_water(LowWater::forget);
+        let more = self.take(session, now, holder, &[]).await?;
+        self.note_all(inner, holder, &more)?;
+        rows.extend(more);
+        Ok(())
+    }
+
+    pub(crate) fn note_all(&mut self, inner: &Inner, holder: &mut Holder, rows: &[Row]) -> Result<(), Fault> {
+        for row in rows {
+            if let Some(limit) = self.limits.get_mut(usize::try_from(row.try_get::<_, i32>(19)? - 1).unwrap_or(0)) {
+                *limit -= 1;
+            }
+        }
+        let taken = i32::try_from(rows.len()).unwrap_or(self.room);
+        self.room -= taken;
+        holder.index += taken;
+        let is_short = self.is_short();
+        inner.low_water(|marks| {
+            for row in rows.iter().filter(|_| !is_short) {
+                marks.claimed(row.try_get(7)?, row.try_get(17)?, row.try_get(18)?);
+            }
+            Ok::<(), Fault>(())
+        })
+    }
+}
+
+/// Where to look, as a claim begins.
+pub(crate) fn reaches(inner: &Inner) -> Vec<Reach> {
+    inner.low_water(|marks| marks.reaches(Instant::now()))
+}
+
+/// Takes undecided nodes and overdue jobs over, as far as there are any.
+pub(crate) async fn decisions(
+    session: &Session,
+    now: i64,
+    holder: &mut Holder,
+    most: u16,
+    (undecided, overdue): (bool, bool),
+) -> Result<(), Fault> {
+    let mut room = i32::from(most.min(limits::DECISIONS_MAX));
+    for (query, _) in [(Query::TakeUndecided, undecided), (Query::TakeOverdue, overdue)].iter().filter(|(_, any)| *any) {
+        if room > 0 {
+            let rows = session.run(*query, &[&now, &holder.worker, &holder.turn, &holder.index, &room]).await?;
+            let taken = i32::try_from(rows.len()).unwrap_or(room);
+            room -= taken;
+            holder.index += taken;
+        }
+    }
+    Ok(())
+}
+
+/// What a worker holds of a turn, by index, below the one given.
+pub(crate) async fn held(
+    inner: &Inner,
+    session: &Session,
+    holding: &mut Holding<'_>,
+    holder: &Holder,
+) -> Result<Vec<Row>, Fault> {
+    let rows = session.run(Query::Held, &[&holder.worker, &holder.turn, &0_i32, &holder.index]).await?;
+    let lanes: Vec<i32> = rows.iter().map(|row| row.try_get(7)).collect::<Result<_, _>>()?;
+    inner.lanes.meet(session, lanes.into_iter()).await?;
+    let mut graphs: Vec<i64> = Vec::new();
+    for row in &rows {
+        if row.try_get::<_, i16>(2)? == crate::rows::with::END {
+            graphs.extend(row.try_get::<_, Option<i64>>("graph_key")?);
+        }
+    }
+    if !graphs.is_empty() {
+        for row in session.run(Query::EndCounts, &[&graphs]).await? {
+            let (graph, count) = end_count(&row)?;
+            holding.ends.entry(graph).or_default().push(count);
+        }
+    }
+    Ok(rows)
+}
+
+/// Rows of a claim as they are told.
+pub(crate) async fn told(
+    inner: &Inner,
+    session: &Session,
+    holding: &Holding<'_>,
+    rows: &[Row],
+) -> Result<Vec<Assigned>, Fault> {
+    let lanes: Vec<i32> = rows.iter().map(|row| row.try_get(7)).collect::<Result<_, _>>()?;
+    inner.lanes.meet(session, lanes.into_iter()).await?;
+    rows.iter().map(|row| holding.assigned(row)).collect()
+}

@@ -1,0 +1,126 @@
+//! What the driver and the server say, sorted by what the caller can do.
+
+use tokio_postgres::error::SqlState;
+use towpath_core::{StoreError, StoreErrorKind};
+
+/// Why an attempt at a verb did not go through.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The server or the connection said so.
+    Database(tokio_postgres::Error),
+    /// The verb refuses.
+    Refused(StoreError),
+    /// Another has changed what was looked at: the verb is to be replayed.
+    Again(&'static str),
+    /// No answer in time. The connection is of no more use.
+    Slow,
+}
+
+/// What a fault means to the link on which it happened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Nothing can be done here: tell the caller.
+    Tell,
+    /// Replay the verb.
+    Replay,
+    /// Another session's prepared statements are in the way, as behind a transaction pooler: do without.
+    Unnamed,
+    /// Tell the caller, on a new connection next time.
+    Reconnect,
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Fault {
+    /// A row that contradicts another, or that this build cannot read.
+    pub(crate) fn corrupt(doing: &'static str, what: impl Into<String>) -> Self {
+        Self::Refused(StoreError::new(StoreErrorKind::Corrupt, doing, what))
+    }
+
+    pub(crate) fn remedy(&self) -> Remedy {
+        let error = match self {
+            Self::Refused(_) => return Remedy::Tell,
+            Self::Again(_) => return Remedy::Replay,
+            Self::Slow => return Remedy::Reconnect,
+            Self::Database(error) => error,
+        };
+        match error.code() {
+            // A unique violation is an id that another has written since it was looked for.
+            Some(code) if REPLAYED.contains(code) => Remedy::Replay,
+            Some(code) if UNNAMED.contains(code) => Remedy::Unnamed,
+            // After a change of roles a connection may lead to a reader for ever.
+            Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => Remedy::Reconnect,
+            Some(code) if is_lost(code) => Remedy::Reconnect,
+            Some(_) => Remedy::Tell,
+            None if error.is_closed() || is_io(error) => Remedy::Reconnect,
+            None => Remedy::Tell,
+        }
+    }
+
+    /// The error that the caller sees.
+    pub(crate) fn into_store(self, doing: &'static str) -> StoreError {
+        let error = match self {
+            Self::Refused(error) => return error,
+            Self::Again(why) => {
+                let message = format!("others kept changing the same rows ({why}): try again");
+                return StoreError::new(StoreErrorKind::Unavailable, doing, message);
+            }
+            Self::Slow => {
+                return StoreError::new(StoreErrorKind::Unavailable, doing, "PostgreSQL did not answer: try again");
+            }
+            Self::Database(error) => error,
+        };
+        let (kind, advice) = advice(&error);
+        let said = error.as_db_error().map_or_else(|| error.to_string(), |e| format!("{}: {}", e.code().code(), e.message()));
+        StoreError::new(kind, doing, format!("{advice} ({said})")).because(error)
+    }
+}
+
+const REPLAYED: [SqlState; 3] =
+    [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE, SqlState::UNIQUE_VIOLATION];
+const UNNAMED: [SqlState; 2] = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+
+fn is_lost(code: &SqlState) -> bool {
+    code.code().starts_with("08")
+        || [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW].contains(code)
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+}
+
+fn advice(error: &tokio_postgres::Error) -> (StoreErrorKind, &'static str) {
+    let Some(code) = error.code() else {
+        return if error.is_closed() || is_io(error) {
+            (StoreErrorKind::Unavailable, "the connection to PostgreSQL is lost: try again")
+        } else {
+            (StoreErrorKind::Corrupt, "the answer of PostgreSQL cannot be read")
+        };
+    };
+    match code.code() {
+        "53100" => (StoreErrorKind::Full, "the disk of the PostgreSQL server is full: make room"),
+        "25006" => (StoreErrorKind::ReadOnly, "this PostgreSQL server can only be read: connect to the primary"),
+        "42P01" | "3F000" | "42883" | "42703" => {
+            (StoreErrorKind::SchemaTooOld, "the schema is missing or too old: migrate first")
+        }
+        "42501" | "28000" | "28P01" | "3D000" => {
+            (StoreErrorKind::Unsupported, "PostgreSQL refuses the user or the database: check the URL and its rights")
+        }
+        "54000" | "54001" | "22P05" | "22021" => (StoreErrorKind::Invalid, "PostgreSQL cannot keep such a value"),
+        "53000" | "53200" | "53300" | "55P03" | "57014" | "40001" | "40P01" => {
+            (StoreErrorKind::Unavailable, "PostgreSQL is busy: try again")
+        }
+        _ if is_lost(code) => (StoreErrorKind::Unavailable, "PostgreSQL is not available: try again"),
+        _ => (StoreErrorKind::Corrupt, "PostgreSQL refused a statement"),
+    }
+}

@@ -1,0 +1,265 @@
+//! Questions of people.
+
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use towpath_core::store::{
+    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
+    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
+};
+use towpath_core::{
+    CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role, State,
+    Timestamp, VerdictTable,
+};
+use uuid::Uuid;
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop};
+use crate::session::Session;
+use crate::store::PostgresStore;
+
+impl Inspect for PostgresStore {
+    fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
+        self.read("show a job", move |session| async move {
+            let rows = session.run(Query::JobDetail, &[&id.as_uuid()]).await?;
+            rows.first().map(job_detail).transpose()
+        })
+    }
+
+    fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
+        let filter = Arc::new(filter);
+        self.read("list jobs", move |session| list_jobs(session, Arc::clone(&filter), page))
+    }
+
+    fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>> {
+        self.read("list attempts", move |session| async move {
+            let rows = session.run(Query::AttemptList, &[&id.as_uuid()]).await?;
+            rows.iter().map(attempt_line).collect()
+        })
+    }
+
+    fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>> {
+        self.read("show a graph", move |session| async move { graph_detail(&session, id).await })
+    }
+
+    fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
+        self.read("list graphs", move |session| async move {
+            let end = match filter {
+                GraphFilter::All => None,
+                GraphFilter::Open => Some(-1),
+                GraphFilter::Ended(end) => Some(end.code()),
+            };
+            let rows = session.run(Query::GraphList, &[&page.after, &length(page), &None::<Uuid>, &end]).await?;
+            rows.iter().map(graph_line).collect()
+        })
+    }
+
+    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+        self.read("list queues", move |session| async move {
+            let rows = session.run(Query::QueueList, &[]).await?;
+            let line = |row: &Row| {
+                Ok(QueueLine {
+                    queue: Queue::from_stored(row.try_get(0)?),
+                    ready: number(row, 1)?,
+                    later: number(row, 2)?,
+                    running: number(row, 3)?,
+                    blocked: number(row, 4)?,
+                })
+            };
+            rows.iter().map(line).collect()
+        })
+    }
+
+    fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
+        self.read("list workers", move |session| async move {
+            let rows = session.run(Query::WorkerList, &[]).await?;
+            let line = |row: &Row| {
+                Ok(WorkerLine {
+                    worker: incarnation(row.try_get(0)?),
+                    name: row.try_get(1)?,
+                    queues: parsed(row.try_get(2)?).unwrap_or_default(),
+                    running: u32::try_from(number(row, 3)?).unwrap_or(u32::MAX),
+                    started_at: Timestamp::from_micros(row.try_get(4)?),
+                    lease_until: Timestamp::from_micros(row.try_get(5)?),
+                })
+            };
+            rows.iter().map(line).collect()
+        })
+    }
+
+    fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        self.read("list the audit", move |session| async move {
+            let rows = session.run(Query::AuditList, &[&page.after, &length(page)]).await?;
+            let line = |row: &Row| {
+                Ok(AuditLine {
+                    key: row.try_get(0)?,
+                    at: Timestamp::from_micros(row.try_get(1)?),
+                    actor: row.try_get(2)?,
+                    reason: row.try_get(3)?,
+                    action: row.try_get(4)?,
+                    target: row.try_get(5)?,
+                    outcome: row.try_get(6)?,
+                })
+            };
+            rows.iter().map(line).collect()
+        })
+    }
+
+    fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
+        self.read("count rows", move |session| async move {
+            let row = session.one(Query::Census, &[]).await?;
+            Ok(Census {
+                jobs: number(&row, 0)?,
+                ready: number(&row, 1)?,
+                later: number(&row, 2)?,
+                running: number(&row, 3)?,
+                blocked: number(&row, 4)?,
+                undecided: number(&row, 5)?,
+                ended: number(&row, 6)?,
+                graphs: number(&row, 7)?,
+                nodes: number(&row, 8)?,
+                edges: number(&row, 9)?,
+                stops: number(&row, 10)?,
+                attempts: number(&row, 11)?,
+                outputs: number(&row, 12)?,
+                deadlines: number(&row, 13)?,
+                workers: number(&row, 14)?,
+                leases: number(&row, 15)?,
+            })
+        })
+    }
+}
+
+async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Result<Vec<JobLine>, Fault> {
+    let place = |wanted: State| State::ALL.iter().position(|state| *state == wanted);
+    let wanted = filter.state.and_then(place).and_then(|place| i16::try_from(place).ok());
+    let queue = filter.queue.as_ref().map(Queue::as_str);
+    let kind = filter.kind.as_ref().map(Kind::as_str);
+    let graph = filter.graph.map(|graph| graph.as_uuid());
+    let rows = session.run(Query::JobList, &[&page.after, &length(page), &wanted, &queue, &kind, &graph]).await?;
+    rows.iter().map(job_line).collect()
+}
+
+fn length(page: Page) -> i32 {
+    i32::try_from(page.limit.clamp(1, 1_000)).unwrap_or(1_000)
+}
+
+fn number(row: &Row, at: usize) -> Result<u64, Fault> {
+    Ok(u64::try_from(row.try_get::<_, i64>(at)?).unwrap_or(0))
+}
+
+fn incarnation(id: Uuid) -> Incarnation {
+    Incarnation::from_bytes(id.into_bytes())
+}
+
+fn job_line(row: &Row) -> Result<JobLine, Fault> {
+    Ok(JobLine {
+        key: row.try_get(0)?,
+        id: JobId::from(row.try_get::<_, Uuid>(1)?),
+        kind: Kind::from_stored(row.try_get(2)?),
+        queue: Queue::from_stored(row.try_get(3)?),
+        priority: row.try_get(4)?,
+        state: state(row.try_get(5)?)?,
+        due: instant(row.try_get(6)?),
+        counters: counters(row, 7)?,
+        node: node_ref(row.try_get(10)?, row.try_get(11)?),
+        enqueued_at: Timestamp::from_micros(row.try_get(12)?),
+        started_at: instant(row.try_get(13)?),
+        ended_at: instant(row.try_get(14)?),
+    })
+}
+
+fn job_detail(row: &Row) -> Result<JobDetail, Fault> {
+    Ok(JobDetail {
+        line: job_line(row)?,
+        version: u16::try_from(row.try_get::<_, i32>("version")?).unwrap_or(u16::MAX),
+        input: payload(row.try_get("codec")?, row.try_get("input")?).unwrap_or_default(),
+        rules: rules(row.try_get("rules")?),
+        deadline: instant(row.try_get("deadline")?),
+        tags: parsed(row.try_get("tags")?).unwrap_or_default(),
+        headers: parsed(row.try_get("headers")?).unwrap_or_default(),
+        cause: parsed(row.try_get("cause")?),
+        output: payload(row.try_get("output_codec")?, row.try_get("output")?),
+        blocked: row.try_get("blocked")?,
+        worker: row.try_get::<_, Option<Uuid>>("worker")?.map(incarnation),
+        cancel: parsed(row.try_get("cancel")?),
+    })
+}
+
+fn attempt_line(row: &Row) -> Result<AttemptLine, Fault> {
+    let code = row.try_get(1)?;
+    Ok(AttemptLine {
+        attempt: count(row.try_get(0)?),
+        outcome: AttemptOutcome::from_code(code)
+            .ok_or_else(|| Fault::corrupt("list attempts", format!("no outcome has the code {code}")))?,
+        started_at: Timestamp::from_micros(row.try_get(2)?),
+        ended_at: Timestamp::from_micros(row.try_get(3)?),
+        error: row.try_get(4)?,
+        log: row.try_get(5)?,
+    })
+}
+
+fn graph_line(row: &Row) -> Result<GraphLine, Fault> {
+    Ok(GraphLine {
+        key: row.try_get(0)?,
+        id: GraphId::from(row.try_get::<_, Uuid>(1)?),
+        name: GraphName::from_stored(row.try_get(2)?),
+        end: row.try_get::<_, Option<i16>>(3)?.and_then(GraphEnd::from_code),
+        stop: stop(row.try_get(4)?),
+        nodes: count(row.try_get(5)?),
+        created_at: Timestamp::from_micros(row.try_get(6)?),
+        ended_at: instant(row.try_get(7)?),
+    })
+}
+
+async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
+    let (none, one, id) = (None::<i64>, 1_i32, Some(id.as_uuid()));
+    let rows = session.run(Query::GraphList, &[&none, &one, &id, &None::<i16>]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let line = graph_line(row)?;
+    let (nodes, edges) = futures_util::future::try_join(
+        session.run(Query::GraphNodes, &[&line.key]),
+        session.run(Query::GraphEdges, &[&line.key]),
+    )
+    .await?;
+    Ok(Some(GraphDetail {
+        line,
+        input: payload(row.try_get(8)?, row.try_get(9)?),
+        nodes: nodes.iter().map(node_line).collect::<Result<_, _>>()?,
+        edges: edges.iter().map(edge_line).collect::<Result<_, _>>()?,
+    }))
+}
+
+fn node_line(row: &Row) -> Result<NodeLine, Fault> {
+    Ok(NodeLine {
+        name: NodeName::from_stored(row.try_get(0)?),
+        job: JobId::from(row.try_get::<_, Uuid>(1)?),
+        kind: Kind::from_stored(row.try_get(2)?),
+        queue: Queue::from_stored(row.try_get(3)?),
+        role: Role::from_bits(row.try_get(4)?),
+        parents: NodeCounters {
+            left: count(row.try_get(5)?),
+            ok: count(row.try_get(6)?),
+            untaken: count(row.try_get(7)?),
+            spoiled: count(row.try_get(8)?),
+            need: count(row.try_get(9)?),
+            eager: row.try_get(10)?,
+            cause: row.try_get::<_, Option<i64>>(11)?.map(CauseRank::from_stored),
+        },
+        state: state(row.try_get(12)?)?,
+        cause: parsed(row.try_get(13)?),
+        counters: counters(row, 14)?,
+        started_at: instant(row.try_get(17)?),
+        ended_at: instant(row.try_get(18)?),
+    })
+}
+
+fn edge_line(row: &Row) -> Result<EdgeLine, Fault> {
+    Ok(EdgeLine {
+        parent: NodeName::from_stored(row.try_get(0)?),
+        child: NodeName::from_stored(row.try_get(1)?),
+        verdicts: VerdictTable::from_bits(row.try_get(2)?),
+        label: row.try_get::<_, Option<&str>>(3)?.map(Label::from_stored),
+    })
+}

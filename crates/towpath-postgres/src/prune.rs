@@ -1,0 +1,29 @@
+//! Deletes what is past its retention, a bounded number of rows at a time.
+
+use towpath_core::store::Pruned;
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::session::{Commit, Session};
+
+/// Deletes lone jobs, or if there are none, a part of one graph.
+pub(crate) async fn prune(session: Session, limit: u32) -> Result<Pruned, Fault> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    session.begin(Commit::Lazy).await?;
+    let jobs: i64 = session.one(Query::PruneJobs, &[&limit]).await?.try_get(0)?;
+    let mut pruned = Pruned { jobs: u32::try_from(jobs).unwrap_or(u32::MAX), ..Pruned::default() };
+    if jobs == 0
+        && let Some(row) = session.run(Query::PruneFind, &[]).await?.first()
+    {
+        let graph: i64 = row.try_get(0)?;
+        session.run(Query::PruneMark, &[&graph]).await?;
+        let row = session.one(Query::PruneNodes, &[&graph, &limit]).await?;
+        pruned.nodes = u32::try_from(row.try_get::<_, i64>(0)?).unwrap_or(u32::MAX);
+        if !row.try_get::<_, bool>(1)? {
+            session.run(Query::PruneGraph, &[&graph]).await?;
+            pruned.graphs = 1;
+        }
+    }
+    session.commit().await?;
+    Ok(pruned)
+}

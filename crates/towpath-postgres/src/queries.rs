@@ -1,0 +1,169 @@
+//! Every statement with its parameter types, read from `queries/` and addressed to a schema.
+
+use tokio_postgres::types::Type;
+
+/// The texts of all statements, for one schema.
+pub(crate) struct Queries {
+    texts: Vec<String>,
+}
+
+impl Queries {
+    /// The statements with `towpath.` replaced by the schema, and without their headers.
+    pub(crate) fn new(schema: &str) -> Self {
+        let texts = TABLE.iter().map(|(text, _)| in_schema(&without_header(text), schema)).collect();
+        Self { texts }
+    }
+
+    pub(crate) fn text(&self, query: Query) -> &str {
+        &self.texts[query as usize]
+    }
+}
+
+impl Query {
+    /// How many there are.
+    pub(crate) const COUNT: usize = TABLE.len();
+
+    /// The types of its parameters. They are always declared: a statement without a name has them
+    /// nowhere else.
+    pub(crate) fn types(self) -> &'static [Type] {
+        TABLE[self as usize].1
+    }
+}
+
+/// Addresses a text to a schema.
+pub(crate) fn in_schema(text: &str, schema: &str) -> String {
+    text.replace("towpath.", &format!("{}.", quoted(schema)))
+}
+
+/// A name as an identifier of SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn without_header(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n")
+}
+
+macro_rules! queries {
+    ($($name:ident = $file:literal ($($kind:ident),*);)*) => {
+        /// A statement: the file of its name in `queries/`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Query {
+            $($name,)*
+        }
+
+        const TABLE: &[(&str, &[Type])] = &[
+            $((include_str!(concat!("../queries/", $file, ".sql")), &[$(Type::$kind),*]),)*
+        ];
+    };
+}
+
+queries! {
+    AppendLockEnd = "append_lock_end" (UUID);
+    AppendLockGraph = "append_lock_graph" (UUID);
+    AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
+    AppendLook = "append_look" (INT8, TEXT_ARRAY);
+    AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4);
+    AskCancel = "ask_cancel" (INT8_ARRAY, TEXT_ARRAY);
+    AttemptList = "attempt_list" (UUID);
+    Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    AuditList = "audit_list" (INT8, INT4);
+    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, INT8);
+    Census = "census" ();
+    Claim = "claim" (
+        INT8, INT8, INT8, INT4, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
+        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
+    );
+    Clock = "clock" ();
+    CountChildren = "count_children" (INT8_ARRAY, INT4);
+    DrawKeys = "draw_keys" (INT4);
+    EndCounts = "end_counts" (INT8_ARRAY);
+    Ended = "ended" (UUID_ARRAY);
+    EnqueueJobs = "enqueue_jobs" (
+        INT8, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY,
+        TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY
+    );
+    ExistingGraphs = "existing_graphs" (UUID_ARRAY);
+    ExistingJobs = "existing_jobs" (UUID_ARRAY);
+    ExistingNodes = "existing_nodes" (INT8);
+    FindGraph = "find_graph" (UUID);
+    FindJobs = "find_jobs" (UUID_ARRAY);
+    GraphEdges = "graph_edges" (INT8);
+    GraphList = "graph_list" (INT8, INT4, UUID, INT2);
+    GraphNodes = "graph_nodes" (INT8);
+    HandBack = "hand_back" (INT8_ARRAY);
+    HandBackLock = "hand_back_lock" (INT8, INT8_ARRAY);
+    Held = "held" (INT8, INT8, INT4, INT4);
+    HeldBy = "held_by" (INT8);
+    InsertEdges = "insert_edges" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, TEXT_ARRAY);
+    InsertGraphs = "insert_graphs" (
+        INT8, INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY
+    );
+    InsertNodes = "insert_nodes" (INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    JobDetail = "job_detail" (UUID);
+    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
+    LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
+    LaneList = "lane_list" ();
+    LockNodes = "lock_nodes" (INT8_ARRAY);
+    LockRunning = "lock_running" (INT8_ARRAY);
+    Notify = "notify" (TEXT, TEXT_ARRAY);
+    ParentsOf = "parents_of" (UUID);
+    Peers = "peers" ();
+    Promote = "promote" (INT8, INT4);
+    PruneFind = "prune_find" ();
+    PruneGraph = "prune_graph" (INT8);
+    PruneJobs = "prune_jobs" (INT4);
+    PruneMark = "prune_mark" (INT8);
+    PruneNodes = "prune_nodes" (INT8, INT4);
+    QueueList = "queue_list" ();
+    Rearm = "rearm" (INT8);
+    Recount = "recount" (INT8);
+    RecountLock = "recount_lock" (INT8);
+    RecountNodes = "recount_nodes" (INT8);
+    RecountReset = "recount_reset" (INT8_ARRAY);
+    ReleaseHold = "release_hold" (INT8_ARRAY);
+    ReleaseLease = "release_lease" (INT8, INT8, INT8, INT4, INT8_ARRAY, INT2_ARRAY);
+    ReleaseReady = "release_ready" (INT8, INT8_ARRAY);
+    RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
+    RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
+    SettleAgain = "settle_again" (INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
+    SettleAttempts = "settle_attempts" (
+        INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4
+    );
+    SettleBlock = "settle_block" (
+        INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, TEXT_ARRAY
+    );
+    SettleClose = "settle_close" (INT8, INT8_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT8_ARRAY);
+    SettleEnd = "settle_end" (
+        INT8, INT8_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY,
+        TEXT_ARRAY
+    );
+    SettleLook = "settle_look" (INT8_ARRAY);
+    SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    Settleable = "settleable" (UUID, INT4);
+    StateOf = "state_of" (INT8_ARRAY);
+    StopCounts = "stop_counts" (INT8);
+    StopDelete = "stop_delete" (INT8, INT2);
+    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
+    TakeIdle = "take_idle" (INT8_ARRAY);
+    TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
+    TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
+    TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
+    TurnStart = "turn_start" (UUID);
+    Upstream = "upstream" (INT8_ARRAY);
+    WorkerForget = "worker_forget" (INT8_ARRAY);
+    WorkerLeaves = "worker_leaves" (UUID);
+    WorkerList = "worker_list" ();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_of_any_name_is_quoted_and_the_headers_stay_here() {
+        let queries = Queries::new("my own");
+        assert_eq!(queries.text(Query::Clock), "select \"my own\".clock() as now");
+        assert!(!queries.text(Query::Claim).contains("towpath."));
+    }
+}

@@ -1,0 +1,73 @@
+//! What the runtime and the core's plans read.
+
+use std::collections::HashMap;
+
+use towpath_core::store::{Ended, HostId, Peer, Upstream};
+use towpath_core::{GraphId, Incarnation, JobId, NodeName, State, Timestamp};
+use uuid::Uuid;
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{end, parsed, payload, state, unsigned};
+use crate::session::Session;
+
+pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstream>, Fault> {
+    let rows = session.run(Query::ParentsOf, &[&job.as_uuid()]).await?;
+    let parents: Option<&[u8]> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
+    let keys: Vec<i64> = parents.unwrap_or_default().as_chunks().0.iter().map(|key| i64::from_le_bytes(*key)).collect();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = session.run(Query::Upstream, &[&keys]).await?;
+    let line = |row: &tokio_postgres::Row| {
+        Ok(Upstream {
+            node: NodeName::from_stored(row.try_get::<_, Option<&str>>(0)?.unwrap_or_default()),
+            state: state(row.try_get(1)?)?,
+            output: payload(row.try_get(2)?, row.try_get(3)?),
+            error: row.try_get(4)?,
+        })
+    };
+    rows.iter().map(line).collect()
+}
+
+pub(crate) async fn settleable(session: Session, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let rows = session.run(Query::Settleable, &[&graph.as_uuid(), &limit]).await?;
+    rows.iter().map(|row| Ok(JobId::from(row.try_get::<_, Uuid>(0)?))).collect()
+}
+
+pub(crate) async fn peers(session: Session) -> Result<Vec<Peer>, Fault> {
+    let rows = session.run(Query::Peers, &[]).await?;
+    let peer = |row: &tokio_postgres::Row| {
+        Ok(Peer {
+            worker: Incarnation::from_bytes(row.try_get::<_, Uuid>(0)?.into_bytes()),
+            host: HostId {
+                machine: row.try_get(1)?,
+                boot: row.try_get(2)?,
+                pid_namespace: row.try_get(3)?,
+                pid: u32::try_from(row.try_get::<_, i64>(4)?).unwrap_or(0),
+                started: unsigned(row.try_get(5)?),
+            },
+            lease_until: Timestamp::from_micros(row.try_get(6)?),
+        })
+    };
+    rows.iter().map(peer).collect()
+}
+
+pub(crate) async fn ended(session: Session, jobs: &[JobId]) -> Result<Vec<Option<Ended>>, Fault> {
+    let ids: Vec<Uuid> = jobs.iter().map(JobId::as_uuid).collect();
+    let mut found: HashMap<JobId, Ended> = HashMap::with_capacity(jobs.len());
+    for row in session.run(Query::Ended, &[&ids]).await? {
+        let id = JobId::from(row.try_get::<_, Uuid>(0)?);
+        let ended = Ended {
+            id,
+            state: State::Ended(end(row.try_get(1)?)?),
+            cause: parsed(row.try_get(2)?),
+            output: payload(row.try_get(3)?, row.try_get(4)?),
+            error: row.try_get(5)?,
+            ended_at: Timestamp::from_micros(row.try_get(6)?),
+        };
+        found.insert(id, ended);
+    }
+    Ok(jobs.iter().map(|id| found.get(id).cloned()).collect())
+}

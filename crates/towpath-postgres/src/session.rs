@@ -1,0 +1,214 @@
+//! One connection to PostgreSQL: statements, pipelined transactions, and the link that re-makes it.
+//!
+//! Nothing here relies on a session of the server: settings are local to a transaction, and prepared
+//! statements are given up for good once a transaction pooler shows itself.
+
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
+use towpath_core::store::StoreResult;
+
+use crate::error::{Fault, Remedy};
+use crate::queries::{Queries, Query};
+
+/// What all connections of a store share.
+pub(crate) struct Server {
+    pub(crate) config: Config,
+    pub(crate) queries: Queries,
+    /// Whether statements go without names.
+    pub(crate) unnamed: AtomicBool,
+}
+
+/// A connection. Cheap to clone; who holds the link's lock is alone on it.
+#[derive(Clone)]
+pub(crate) struct Session(Arc<Open>);
+
+struct Open {
+    client: Client,
+    server: Arc<Server>,
+    prepared: SyncMutex<Vec<Option<Statement>>>,
+}
+
+/// Parameters of a statement, in the order of its header.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Whether a commit waits for the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commit {
+    Durable,
+    Lazy,
+}
+
+/// Every join is on a key, so a plan that was made while the tables were small must not be another one: it is kept for
+/// as long as the connection. All of it ends with the transaction.
+const BEGIN: &str = "begin isolation level read committed; set local enable_seqscan to off; \
+    set local enable_hashjoin to off; set local enable_mergejoin to off; set local jit to off";
+
+impl Session {
+    /// Prepares statements that are about to be pipelined, all at once. Without this the first of them would be sent
+    /// after those behind it.
+    pub(crate) async fn prepare(&self, queries: &[Query]) -> Result<(), Fault> {
+        if self.0.server.unnamed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let missing = queries.iter().filter(|query| self.prepared(**query).is_none());
+        futures_util::future::try_join_all(missing.map(|query| self.prepare_one(*query))).await?;
+        Ok(())
+    }
+
+    async fn prepare_one(&self, query: Query) -> Result<Statement, tokio_postgres::Error> {
+        let statement = self.0.client.prepare_typed(self.0.server.queries.text(query), query.types()).await?;
+        self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner)[query as usize] = Some(statement.clone());
+        Ok(statement)
+    }
+
+    fn prepared(&self, query: Query) -> Option<Statement> {
+        self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner)[query as usize].clone()
+    }
+
+    /// Runs a statement. Futures that are polled one after the other are sent in that order, without waiting.
+    pub(crate) async fn run(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
+        if self.0.server.unnamed.load(Ordering::Relaxed) {
+            let typed: Vec<_> = params.iter().copied().zip(query.types().iter().cloned()).collect();
+            return Ok(self.0.client.query_typed(self.0.server.queries.text(query), &typed).await?);
+        }
+        let statement = match self.prepared(query) {
+            Some(statement) => statement,
+            None => self.prepare_one(query).await?,
+        };
+        Ok(self.0.client.query(&statement, params).await?)
+    }
+
+    /// Runs a statement that answers one row.
+    pub(crate) async fn one(&self, query: Query, params: Params<'_>) -> Result<Row, Fault> {
+        let rows = self.run(query, params).await?;
+        rows.into_iter().next().ok_or_else(|| Fault::corrupt("read an answer", format!("{query:?} answered no row")))
+    }
+
+    pub(crate) async fn begin(&self, commit: Commit) -> Result<(), Fault> {
+        match commit {
+            Commit::Durable => self.batch(BEGIN).await,
+            Commit::Lazy => self.batch(&format!("{BEGIN}; set local synchronous_commit to off")).await,
+        }
+    }
+
+    pub(crate) async fn commit(&self) -> Result<(), Fault> {
+        self.batch("commit").await
+    }
+
+    /// Asks for one value, as text, without a statement of its own.
+    pub(crate) async fn ask(&self, text: &str) -> Result<Option<String>, Fault> {
+        let messages = self.0.client.simple_query(text).await?;
+        Ok(messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
+    }
+
+    /// Runs texts without parameters or answers.
+    pub(crate) async fn batch(&self, text: &str) -> Result<(), Fault> {
+        Ok(self.0.client.batch_execute(text).await?)
+    }
+}
+
+/// The way to the server for one purpose: a connection that is made when it is first needed, and again when it is lost.
+pub(crate) struct Link {
+    server: Arc<Server>,
+    slot: Mutex<Slot>,
+}
+
+struct Slot {
+    session: Option<Session>,
+    failures: u32,
+    not_before: Instant,
+}
+
+/// Attempts at a verb before others are said to be in the way.
+const ATTEMPTS_MAX: u32 = 8;
+/// How long a verb may take; after that the connection is taken for dead.
+const VERB_MAX: Duration = Duration::from_secs(60);
+/// The longest pause between attempts to connect.
+const RECONNECT_MAX: Duration = Duration::from_secs(2);
+
+impl Link {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server, slot: Mutex::new(Slot { session: None, failures: 0, not_before: Instant::now() }) }
+    }
+
+    /// Carries out a verb, replaying it while that can help. A verb that fails is rolled back.
+    pub(crate) async fn work<T, F>(&self, doing: &'static str, verb: impl Fn(Session) -> F) -> StoreResult<T>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let mut slot = self.slot.lock().await;
+        let mut attempt = 1;
+        loop {
+            let session = self.session(&mut slot).await.map_err(|fault| fault.into_store(doing))?;
+            let outcome = tokio::time::timeout(VERB_MAX, verb(session.clone())).await;
+            let fault = match outcome.unwrap_or(Err(Fault::Slow)) {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            let remedy = fault.remedy();
+            if remedy == Remedy::Reconnect || session.batch("rollback").await.is_err() {
+                slot.session = None;
+            }
+            match remedy {
+                Remedy::Unnamed if !self.server.unnamed.swap(true, Ordering::Relaxed) => {
+                    tracing::info!("a transaction pooler shows itself: statements go without names from now on");
+                }
+                Remedy::Replay | Remedy::Unnamed if attempt < ATTEMPTS_MAX => {
+                    tracing::debug!(doing, attempt, ?fault, "replaying");
+                    tokio::time::sleep(jittered(Duration::from_millis(4) * attempt)).await;
+                }
+                _ => return Err(fault.into_store(doing)),
+            }
+            attempt += 1;
+        }
+    }
+
+    async fn session(&self, slot: &mut Slot) -> Result<Session, Fault> {
+        if let Some(session) = slot.session.as_ref().filter(|session| !session.0.client.is_closed()) {
+            return Ok(session.clone());
+        }
+        tokio::time::sleep_until(slot.not_before).await;
+        match self.server.connect().await {
+            Ok(session) => {
+                slot.failures = 0;
+                Ok(slot.session.insert(session).clone())
+            }
+            Err(fault) => {
+                let pause = Duration::from_millis(50) * 2_u32.pow(slot.failures.min(6));
+                slot.failures += 1;
+                slot.not_before = Instant::now() + jittered(pause.min(RECONNECT_MAX));
+                Err(fault)
+            }
+        }
+    }
+}
+
+impl Server {
+    async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
+        let (client, connection) = self.config.connect(NoTls).await?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::warn!(%error, "a connection to PostgreSQL is lost");
+            }
+        });
+        let prepared = SyncMutex::new(vec![None; Query::COUNT]);
+        Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared })))
+    }
+}
+
+/// A pause of about this length, so that those who met once do not meet again.
+pub(crate) fn jittered(pause: Duration) -> Duration {
+    let percent = 50 + RandomState::new().hash_one(()) % 101;
+    pause * u32::try_from(percent).unwrap_or(100) / 100
+}

@@ -1,0 +1,423 @@
+//! The store itself: its connections, and each verb as a task of its own.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Config;
+use towpath_core::store::{
+    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Hint, HintStream, Hints, Inspect, Item, Migration,
+    Order, Peer, Pruned, Rescue, RescueReply, Store, StoreResult, Turn, TurnReply, Upstream,
+};
+use towpath_core::{GraphId, JobId, Queue, StoreError, StoreErrorKind, Timestamp};
+use uuid::Uuid;
+
+use crate::combine::{self, Combine};
+use crate::error::Fault;
+use crate::hints::{self, Channel};
+use crate::lanes::Lanes;
+use crate::low_water::LowWater;
+use crate::queries::{Queries, quoted};
+use crate::session::{Link, Server, Session};
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
+
+/// How a store uses its database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// The schema that holds its tables. It is made by [`Store::migrate`] if it is not there.
+    pub schema: String,
+}
+
+impl Default for PostgresOptions {
+    /// The schema `towpath`.
+    fn default() -> Self {
+        Self { schema: "towpath".into() }
+    }
+}
+
+impl PostgresOptions {
+    /// Sets the schema.
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = schema.into();
+        self
+    }
+}
+
+/// A store in PostgreSQL 14 or newer.
+///
+/// It makes at most four connections, each when it is first needed: for turns, for heartbeats, for clients, and to listen.
+/// It works through a transaction pooler; say `?pooler=transaction` in the URL then.
+///
+/// # Cancel safety
+/// Every verb runs in a task of its own: it happens whole even when its future is dropped.
+pub struct PostgresStore {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) server: Arc<Server>,
+    pub(crate) client: Link,
+    turn: Link,
+    beat: Link,
+    schema: String,
+    pub(crate) lanes: Lanes,
+    pub(crate) hints: Hints,
+    pub(crate) channel: Channel,
+    pub(crate) combine: Combine,
+    marks: Mutex<LowWater>,
+    /// Rows of the hot tables that were deleted since they were vacuumed.
+    gone: AtomicU64,
+    vacuumed_at: Mutex<Instant>,
+}
+
+/// Dead rows that make a vacuum worth its while, and how long it may be put off.
+const GONE_MIN: u64 = 5_000;
+const VACUUM_EVERY: Duration = Duration::from_secs(4);
+
+impl PostgresStore {
+    /// Takes a URL such as `postgres://user@host/database` or a list of `key=value`. Connects with the first verb.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`] for a URL or a schema that cannot be: correct it.
+    pub fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
+        let invalid = |message: String| StoreError::new(StoreErrorKind::Invalid, "connect", message);
+        let schema = options.schema;
+        if schema.is_empty() || schema.len() > 63 || schema.contains(['\'', '"', '\\', '.']) || schema.contains(char::is_control) {
+            return Err(invalid(format!("{schema:?} cannot be a schema: use 1 to 63 bytes without quotes, backslashes or dots")));
+        }
+        let (url, pooled) = without_pooler(url);
+        let mut config: Config = url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(10));
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("towpath");
+        }
+        let unnamed = AtomicBool::new(pooled);
+        let server = Arc::new(Server { config, queries: Queries::new(&schema), unnamed });
+        let link = || Link::new(Arc::clone(&server));
+        let inner = Inner {
+            client: link(),
+            turn: link(),
+            beat: link(),
+            lanes: Lanes::default(),
+            hints: Hints::new(),
+            channel: Channel::new(&schema, random()),
+            combine: Combine::default(),
+            marks: Mutex::new(LowWater::new(Instant::now())),
+            gone: AtomicU64::new(0),
+            vacuumed_at: Mutex::new(Instant::now()),
+            server,
+            schema,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Reads in a task of its own, on the client's connection.
+    pub(crate) fn read<T, W, F>(&self, doing: &'static str, verb: W) -> BoxFuture<'static, StoreResult<T>>
+    where
+        T: Send + 'static,
+        W: Fn(Session) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let inner = Arc::clone(&self.inner);
+        task(doing, async move { inner.client.work(doing, verb).await })
+    }
+
+    /// Replaces the store's clock by one that stands still at this instant. For tests.
+    #[doc(hidden)]
+    pub async fn set_test_clock(&self, now: Timestamp) -> StoreResult<()> {
+        let (name, now) = (quoted(&self.inner.schema), now.as_micros());
+        let text = format!(
+            "create table if not exists {name}.test_clock (now bigint not null); delete from {name}.test_clock; \
+             insert into {name}.test_clock values ({now}); create or replace function {name}.clock() returns bigint \
+             language sql volatile as $$ select now from {name}.test_clock $$"
+        );
+        self.batch(text).await
+    }
+
+    /// Adds to a node's counters of parents what was never counted. For tests.
+    #[doc(hidden)]
+    pub async fn corrupt(&self, job: JobId, left: i32, ok: i32) -> StoreResult<()> {
+        let name = quoted(&self.inner.schema);
+        let text = format!(
+            "update {name}.node set \"left\" = \"left\" + {left}, ok = ok + {ok} \
+             where job = (select key from {name}.job where id = '{job}')"
+        );
+        self.batch(text).await
+    }
+
+    /// Drops the schema with everything in it. For tests.
+    #[doc(hidden)]
+    pub async fn drop_schema(&self) -> StoreResult<()> {
+        self.batch(format!("drop schema if exists {} cascade", quoted(&self.inner.schema))).await
+    }
+
+    async fn batch(&self, text: String) -> StoreResult<()> {
+        let text = Arc::new(text);
+        let run = move |session: Session| {
+            let text = Arc::clone(&text);
+            async move { session.batch(&text).await }
+        };
+        self.read("prepare a test", run).await
+    }
+}
+
+/// Takes the product's own option out of a URL or a list of `key=value`.
+fn without_pooler(url: &str) -> (String, bool) {
+    const OPTION: &str = "pooler=transaction";
+    let Some((before, after)) = url.split_once(OPTION) else { return (url.to_owned(), false) };
+    let before = before.strip_suffix(['?', '&', ' ']).map_or(before, |kept| if after.is_empty() { kept } else { before });
+    (format!("{before}{}", after.trim_start_matches(['&', ' '])), true)
+}
+
+fn random() -> Uuid {
+    use std::hash::{BuildHasher, RandomState};
+    Uuid::from_u64_pair(RandomState::new().hash_one(1), RandomState::new().hash_one(2))
+}
+
+/// Runs a verb so that it comes to its end even if nobody waits for it.
+fn task<T: Send + 'static>(
+    doing: &'static str,
+    verb: impl Future<Output = StoreResult<T>> + Send + 'static,
+) -> BoxFuture<'static, StoreResult<T>> {
+    Box::pin(async move {
+        let stopped = |error| StoreError::new(StoreErrorKind::Unavailable, doing, "its task was stopped").because(error);
+        tokio::spawn(verb).await.map_err(stopped)?
+    })
+}
+
+/// Hints, collected while a verb writes and rung after it, each once.
+#[derive(Default)]
+pub(crate) struct News {
+    pub(crate) ready: BTreeSet<Queue>,
+    pub(crate) ended: Vec<JobId>,
+    pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) cancel: bool,
+    pub(crate) undecided: bool,
+}
+
+impl News {
+    /// Adds the queues of lanes that have more.
+    pub(crate) async fn ready(&mut self, inner: &Inner, session: &Session, mut lanes: Vec<i32>) -> Result<(), Fault> {
+        lanes.sort_unstable();
+        lanes.dedup();
+        inner.lanes.meet(session, lanes.iter().copied()).await?;
+        for lane in lanes {
+            self.ready.insert(inner.lanes.lane(lane)?.queue);
+        }
+        Ok(())
+    }
+
+    fn ring(self, inner: &Arc<Inner>) {
+        hints::notify(inner, &self.ready, self.cancel, self.undecided);
+        self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
+        self.ended.into_iter().for_each(|job| inner.hints.ring(Hint::Ended(job)));
+        self.graphs_ended.into_iter().for_each(|graph| inner.hints.ring(Hint::GraphEnded(graph)));
+        if self.cancel {
+            inner.hints.ring(Hint::Cancel);
+        }
+        if self.undecided {
+            inner.hints.ring(Hint::Anything);
+        }
+    }
+}
+
+impl Inner {
+    /// Uses the marks of where to claim from.
+    pub(crate) fn low_water<T>(&self, with: impl FnOnce(&mut LowWater) -> T) -> T {
+        with(&mut self.marks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// This process has inserted rows into these lanes, from this seq on.
+    pub(crate) fn inserted(&self, lanes: impl Iterator<Item = i32>, first: Option<i64>) {
+        if let Some(first) = first {
+            self.low_water(|marks| lanes.for_each(|lane| marks.inserted(lane, first)));
+        }
+    }
+
+    pub(crate) fn claimed(&self, rows: usize) {
+        self.gone.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Enqueues, in one transaction, what has been gathered.
+    pub(crate) async fn enqueue(self: &Arc<Self>, items: Arc<Vec<Item>>) -> StoreResult<Enqueued> {
+        let verb = |session| {
+            let (inner, items) = (Arc::clone(self), Arc::clone(&items));
+            async move { enqueue::enqueue(&inner, session, items).await }
+        };
+        let (enqueued, news) = self.client.work("enqueue", verb).await?;
+        news.ring(self);
+        Ok(enqueued)
+    }
+
+    async fn turn(self: Arc<Self>, turn: Turn) -> StoreResult<TurnReply> {
+        turn.check()?;
+        let mut turn = Arc::new(turn);
+        loop {
+            let verb = |session| {
+                let (inner, turn) = (Arc::clone(&self), Arc::clone(&turn));
+                async move { turn::turn(&inner, session, turn).await }
+            };
+            match self.turn.work("take a turn", verb).await {
+                Ok((reply, news)) => {
+                    news.ring(&self);
+                    self.vacuum();
+                    return Ok(reply);
+                }
+                // Outcomes must not be lost for a claim that the database refuses.
+                Err(error) if error.kind == StoreErrorKind::Corrupt && turn.claim.is_some() => {
+                    tracing::error!(%error, "a turn is repeated without its claim");
+                    turn = Arc::new(Turn { claim: None, ..Turn::clone(&turn) });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Vacuums the hot tables now and then, on the heartbeat's connection: a client would feel the wait, a beat has time.
+    fn vacuum(self: &Arc<Self>) {
+        if self.gone.load(Ordering::Relaxed) < GONE_MIN {
+            return;
+        }
+        let mut at = self.vacuumed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if at.elapsed() < VACUUM_EVERY {
+            return;
+        }
+        *at = Instant::now();
+        self.gone.store(0, Ordering::Relaxed);
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            let name = quoted(&inner.schema);
+            let text = Arc::new(format!("vacuum (skip_locked) {name}.ready, {name}.running, {name}.worker"));
+            let verb = |session: Session| {
+                let text = Arc::clone(&text);
+                async move { session.batch(&text).await }
+            };
+            if let Err(error) = inner.beat.work("vacuum", verb).await {
+                tracing::debug!(%error, "the hot tables are left to autovacuum");
+            }
+        });
+    }
+}
+
+impl Store for PostgresStore {
+    fn enqueue(&self, batch: Enqueue) -> BoxFuture<'_, StoreResult<Enqueued>> {
+        // Its leader is a task already.
+        Box::pin(combine::enqueue(Arc::clone(&self.inner), batch))
+    }
+
+    fn turn(&self, turn: Turn) -> BoxFuture<'_, StoreResult<TurnReply>> {
+        task("take a turn", Arc::clone(&self.inner).turn(turn))
+    }
+
+    fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
+        let (inner, beat) = (Arc::clone(&self.inner), Arc::new(beat));
+        task("renew a lease", async move {
+            let verb = |session| {
+                let (inner, beat) = (Arc::clone(&inner), Arc::clone(&beat));
+                async move { extend::extend(&inner, session, beat).await }
+            };
+            let (reply, news) = inner.beat.work("renew a lease", verb).await?;
+            news.ring(&inner);
+            Ok(reply)
+        })
+    }
+
+    fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
+        let (inner, ask) = (Arc::clone(&self.inner), Arc::new(ask));
+        task("rescue", async move {
+            let verb = |session| {
+                let (inner, ask) = (Arc::clone(&inner), Arc::clone(&ask));
+                async move { rescue::rescue(&inner, session, ask).await }
+            };
+            inner.turn.work("rescue", verb).await
+        })
+    }
+
+    fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
+        self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
+        self.read("read a graph", move |session| read::settleable(session, graph, limit))
+    }
+
+    fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {
+        self.read("read the workers", read::peers)
+    }
+
+    fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {
+        let jobs = Arc::new(jobs);
+        self.read("read how jobs ended", move |session| {
+            let jobs = Arc::clone(&jobs);
+            async move { read::ended(session, &jobs).await }
+        })
+    }
+
+    fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
+        let (inner, order) = (Arc::clone(&self.inner), Arc::new(order));
+        task("carry out an order", async move {
+            let verb = |session| {
+                let (inner, order) = (Arc::clone(&inner), Arc::clone(&order));
+                async move { apply::apply(&inner, session, order).await }
+            };
+            let (applied, news) = inner.client.work("carry out an order", verb).await?;
+            news.ring(&inner);
+            Ok(applied)
+        })
+    }
+
+    fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
+        self.read("prune", move |session| prune::prune(session, limit))
+    }
+
+    fn hints(&self) -> HintStream {
+        let stream = self.inner.hints.listen();
+        hints::listen(&self.inner);
+        stream
+    }
+
+    fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
+        let inner = Arc::clone(&self.inner);
+        task("migrate", async move {
+            let verb = |session| {
+                let inner = Arc::clone(&inner);
+                async move { migrate::migrate(session, &inner.schema).await }
+            };
+            inner.client.work("migrate", verb).await
+        })
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore").field("schema", &self.inner.schema).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_pooler;
+
+    #[test]
+    fn the_pooler_is_taken_out_of_urls_and_lists() {
+        for (given, left) in [
+            ("postgres://h/d?pooler=transaction", "postgres://h/d"),
+            ("postgres://h/d?a=b&pooler=transaction", "postgres://h/d?a=b"),
+            ("postgres://h/d?pooler=transaction&a=b", "postgres://h/d?a=b"),
+            ("host=h pooler=transaction dbname=d", "host=h dbname=d"),
+        ] {
+            assert_eq!(without_pooler(given), (left.to_owned(), true));
+        }
+        assert_eq!(without_pooler("postgres://h/d"), ("postgres://h/d".to_owned(), false));
+    }
+}

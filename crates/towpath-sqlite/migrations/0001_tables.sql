@@ -1,0 +1,251 @@
+-- The tables of a store, version 1. docs/store.md says what each is for.
+--
+-- Times are microseconds since 1970, ids are 16 bytes. Rows that move (ready, later, running) are few,
+-- narrow, and only inserted and deleted; payloads and ended jobs live apart.
+
+-- One row. `next` is the sequence from which keys and arrivals are drawn.
+create table meta (
+    only integer primary key check (only = 1),
+    version integer not null,
+    floor integer not null,
+    next integer not null
+) strict;
+
+create table lane (
+    lane integer primary key,
+    queue text not null,
+    kind text not null,
+    version integer not null,
+    unique (queue, kind, version)
+) strict;
+
+create table job (
+    key integer primary key,
+    id blob not null check (length(id) = 16),
+    lane integer not null,
+    priority integer not null,
+    enqueued_at integer not null,
+    delay_us integer,
+    due_at integer,
+    deadline integer,
+    rules text,
+    tags text,
+    headers text,
+    codec integer not null,
+    graph integer,
+    parents blob,
+    input blob not null
+) strict;
+create unique index job_id on job (id);
+
+create table ready (
+    lane integer not null,
+    turnout integer not null,
+    seq integer not null,
+    job integer not null,
+    attempt integer not null,
+    failures integer not null,
+    crashes integer not null,
+    primary key (lane, turnout, seq)
+) strict, without rowid;
+-- A job that was never moved is found by its place; only the others need this.
+create index ready_moved on ready (job) where seq <> job;
+
+create table later (
+    job integer primary key,
+    due integer not null,
+    lane integer not null,
+    turnout integer not null,
+    attempt integer not null,
+    failures integer not null,
+    crashes integer not null
+) strict;
+create index later_due on later (due, job);
+
+create table running (
+    job integer primary key,
+    worker integer not null,
+    turn integer not null,
+    idx integer not null,
+    decide integer not null check (decide between 0 and 4),
+    lane integer not null,
+    turnout integer not null,
+    attempt integer not null,
+    failures integer not null,
+    crashes integer not null,
+    started_at integer not null,
+    cancel text
+) strict;
+create unique index running_worker on running (worker, turn, idx);
+
+create table blocked (
+    job integer primary key,
+    lane integer not null,
+    turnout integer not null,
+    attempt integer not null,
+    failures integer not null,
+    crashes integer not null,
+    build integer not null,
+    reason text not null
+) strict;
+
+-- Nodes to be decided that nobody holds. What is to be decided is seen when one is claimed.
+create table undecided (
+    job integer primary key
+) strict;
+
+create table deadline (
+    at integer not null,
+    job integer not null,
+    primary key (at, job)
+) strict, without rowid;
+
+-- `branches` are the labels that a gate chose, as JSON: an append or a recount needs them again.
+create table ended (
+    job integer primary key,
+    state integer not null check (state between 0 and 5),
+    cause text,
+    branches text,
+    attempt integer not null,
+    failures integer not null,
+    crashes integer not null,
+    started_at integer,
+    ended_at integer not null,
+    prune_at integer
+) strict;
+create index ended_prune on ended (prune_at, job) where prune_at is not null;
+
+create table output (
+    job integer primary key,
+    codec integer not null,
+    bytes blob not null
+) strict;
+
+create table attempt (
+    job integer not null,
+    attempt integer not null,
+    outcome integer not null,
+    started_at integer not null,
+    ended_at integer not null,
+    error text,
+    log text,
+    primary key (job, attempt)
+) strict, without rowid;
+
+create table graph (
+    graph integer primary key,
+    id blob not null check (length(id) = 16),
+    name text not null,
+    rules text,
+    codec integer,
+    input blob,
+    nodes integer not null,
+    edges integer not null,
+    created_at integer not null,
+    "end" integer,
+    ended_at integer,
+    counts text,
+    prune_at integer
+) strict;
+create unique index graph_id on graph (id);
+create index graph_prune on graph (prune_at, graph) where prune_at is not null;
+
+create table stop (
+    graph integer primary key,
+    reason integer not null,
+    at integer not null,
+    actor text not null,
+    why text not null
+) strict;
+
+create table node (
+    job integer primary key,
+    graph integer not null,
+    name text not null,
+    role integer not null,
+    need integer not null,
+    eager integer not null,
+    phase integer not null check (phase between 0 and 2),
+    "left" integer not null check ("left" >= 0),
+    ok integer not null,
+    untaken integer not null,
+    spoiled integer not null,
+    cause_rank integer,
+    cause_parent integer
+) strict;
+create unique index node_name on node (graph, name);
+
+create table edge (
+    parent integer not null,
+    ord integer not null,
+    child integer not null,
+    verdicts integer not null,
+    label text,
+    primary key (parent, ord)
+) strict, without rowid;
+
+create table worker (
+    worker integer primary key,
+    incarnation blob not null check (length(incarnation) = 16),
+    turn integer not null,
+    settled blob not null,
+    name text not null,
+    machine text not null,
+    boot text not null,
+    pid_namespace text not null,
+    pid integer not null,
+    started integer not null,
+    build integer not null,
+    queues text not null,
+    registered_at integer not null
+) strict;
+create unique index worker_incarnation on worker (incarnation);
+
+-- Apart from `worker`, which a turn writes.
+create table lease (
+    worker integer primary key,
+    until_at integer not null
+) strict;
+
+create table audit (
+    key integer primary key,
+    at integer not null,
+    actor text not null,
+    reason text not null,
+    action text not null,
+    target text not null,
+    outcome text not null
+) strict;
+
+-- A job as people see it. `state` is the code of its end, or 10 waiting, 11 ready, 12 blocked, 13 running.
+create view job_line as
+select
+    j.key, j.id, l.kind, l.version, l.queue, j.priority,
+    case
+        when e.job is not null then e.state
+        when r.decide = 0 then 13
+        when r.decide in (2, 3) then 11
+        when r.decide is not null then 10
+        when b.job is not null then 12
+        when t.job is not null or q.job is not null or m.job is not null then 11
+        else 10
+    end as state,
+    t.due,
+    coalesce(e.attempt, r.attempt, b.attempt, t.attempt, q.attempt, m.attempt, 0) as attempt,
+    coalesce(e.failures, r.failures, b.failures, t.failures, q.failures, m.failures, 0) as failures,
+    coalesce(e.crashes, r.crashes, b.crashes, t.crashes, q.crashes, m.crashes, 0) as crashes,
+    n.name, n.role, g.id as graph_id, s.reason as stop,
+    j.enqueued_at,
+    case when e.job is not null then e.started_at when r.decide = 0 then r.started_at end as started_at,
+    e.ended_at
+from job j
+join lane l on l.lane = j.lane
+left join ended e on e.job = j.key
+left join running r on r.job = j.key
+left join blocked b on b.job = j.key
+left join later t on t.job = j.key
+left join ready q on q.lane = j.lane and q.turnout = -j.priority and q.seq = j.key
+left join ready m on m.job = j.key and m.seq <> m.job
+left join node n on n.job = j.key
+left join graph g on g.graph = j.graph
+left join stop s on s.graph = j.graph;

@@ -1,0 +1,3 @@
+-- Drops a deadline.
+-- ?1 at µs, ?2 job key number.
+delete from deadline where at = ?1 and job = ?2

@@ -1,0 +1,4 @@
+-- Lists the edges from a parent.
+-- ?1 parent job key, ?2 the first place: numbers.
+-- Returns ord, child, verdicts, label, by ord. Index: primary key.
+select ord, child, verdicts, label from edge where parent = ?1 and ord >= ?2 order by ord

@@ -1,0 +1,4 @@
+-- Reads what an end means to edges.
+-- ?1 job key number.
+-- Returns state, branches; one row or none. Index: primary key.
+select state, branches from ended where job = ?1

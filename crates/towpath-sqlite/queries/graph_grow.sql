@@ -1,0 +1,3 @@
+-- Counts what a graph has gained.
+-- ?1 graph key, ?2 nodes, ?3 edges: numbers.
+update graph set nodes = nodes + ?2, edges = edges + ?3 where graph = ?1

@@ -1,0 +1,4 @@
+-- Reads a graph's id.
+-- ?1 graph key number.
+-- Returns id; one row. Index: primary key.
+select id from graph where graph = ?1

@@ -1,0 +1,13 @@
+-- Shows the nodes of a graph.
+-- ?1 graph key number, ?2 the role of the node to leave out.
+-- Returns the columns of job_line, then cause, role, need, eager, left, ok, untaken, spoiled, cause_rank, by job.
+-- Index: node_name, primary keys.
+select
+    j.key, j.id, j.kind, j.queue, j.priority, j.state, j.due, j.attempt, j.failures, j.crashes, j.name, j.graph_id,
+    j.enqueued_at, j.started_at, j.ended_at,
+    e.cause, n.role, n.need, n.eager, n."left", n.ok, n.untaken, n.spoiled, n.cause_rank
+from node n
+join job_line j on j.key = n.job
+left join ended e on e.job = n.job
+where n.graph = ?1 and n.role & ?2 = 0
+order by n.job

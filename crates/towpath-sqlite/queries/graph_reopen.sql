@@ -1,0 +1,3 @@
+-- Unsets a graph's end, because it has grown.
+-- ?1 graph key number.
+update graph set "end" = null, ended_at = null, counts = null, prune_at = null where graph = ?1

@@ -1,0 +1,4 @@
+-- Reads a graph's rules.
+-- ?1 graph key number.
+-- Returns rules; one row. Index: primary key.
+select rules from graph where graph = ?1

@@ -1,0 +1,3 @@
+-- Deletes a job's row.
+-- ?1 key number.
+delete from job where key = ?1

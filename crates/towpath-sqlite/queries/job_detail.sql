@@ -1,0 +1,18 @@
+-- Shows one job.
+-- ?1 id bytes, ?2 the code of the stop that prunes.
+-- Returns the columns of job_line, then version, codec, input, rules, deadline, tags, headers, cause, codec and bytes of
+-- the output, incarnation and cancel while it runs with a handler, why it is blocked; one row or none.
+-- Index: job_id, primary keys.
+select
+    l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
+    l.enqueued_at, l.started_at, l.ended_at,
+    l.version, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, e.cause, o.codec, o.bytes,
+    w.incarnation, r.cancel, b.reason
+from job j
+join job_line l on l.key = j.key
+left join ended e on e.job = j.key
+left join output o on o.job = j.key
+left join running r on r.job = j.key and r.decide = 0
+left join worker w on w.worker = r.worker
+left join blocked b on b.job = j.key
+where j.id = ?1 and l.stop is not ?2

@@ -1,0 +1,18 @@
+-- Lists jobs of a graph.
+-- ?1 to ?7 as in job_list, ?8 id of the graph, bytes.
+-- Returns the columns of job_line, newest first. Index: graph_id, node_name, primary keys.
+select
+    l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
+    l.enqueued_at, l.started_at, l.ended_at
+from graph g
+join node n on n.graph = g.graph
+join job_line l on l.key = n.job
+where g.id = ?8
+    and n.job < ?1
+    and (?2 is null or l.state = ?2)
+    and (?3 is null or l.queue = ?3)
+    and (?4 is null or l.kind = ?4)
+    and l.stop is not ?5
+    and n.role & ?6 = 0
+order by n.job desc
+limit ?7

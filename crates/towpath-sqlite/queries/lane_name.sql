@@ -1,0 +1,4 @@
+-- Says what a lane stands for.
+-- ?1 lane number.
+-- Returns queue, kind, version; one row. Index: primary key.
+select queue, kind, version from lane where lane = ?1

@@ -1,0 +1,3 @@
+-- Says when the next job falls due.
+-- Returns one row: due in µs, or NULL. Index: later_due.
+select min(due) from later

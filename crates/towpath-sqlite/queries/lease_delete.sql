@@ -1,0 +1,3 @@
+-- Forgets a worker's lease.
+-- ?1 worker key number.
+delete from lease where worker = ?1

@@ -1,0 +1,4 @@
+-- Finds a node of a graph.
+-- ?1 graph key number, ?2 name text.
+-- Returns job; one row or none. Index: node_name.
+select job from node where graph = ?1 and name = ?2

@@ -1,0 +1,3 @@
+-- Deletes what a job left.
+-- ?1 job key number.
+delete from output where job = ?1

@@ -1,0 +1,2 @@
+-- Ends a part, done or undone.
+release part

@@ -1,0 +1,2 @@
+-- Undoes a part.
+rollback to part

@@ -1,0 +1,3 @@
+-- Asks a running job to stop. The first who asked stays.
+-- ?1 job key number, ?2 cause JSON.
+update running set cancel = ?2 where job = ?1 and cancel is null

@@ -1,0 +1,21 @@
+-- Lists nodes of a graph that no parent holds back and that nobody runs.
+-- ?1 id of the graph, bytes, ?2 the code of the stop that prunes, ?3 the role of the node to leave out, ?4 most rows.
+-- Returns id, by job. Index: graph_id, node_name, primary keys.
+select j.id
+from graph g
+join node n on n.graph = g.graph
+join job j on j.key = n.job
+left join stop s on s.graph = g.graph
+where g.id = ?1
+    and s.reason is not ?2
+    and n.role & ?3 = 0
+    and (
+        exists (select 1 from undecided u where u.job = n.job)
+        or (
+            n.phase = 2
+            and not exists (select 1 from running r where r.job = n.job)
+            and not exists (select 1 from ended e where e.job = n.job)
+        )
+    )
+order by n.job
+limit ?4

@@ -1,0 +1,4 @@
+-- Says what holds a graph back.
+-- ?1 graph key number.
+-- Returns reason; one row or none. Index: primary key.
+select reason from stop where graph = ?1

@@ -1,0 +1,2 @@
+-- Begins a verb that shares its transaction with others.
+savepoint verb

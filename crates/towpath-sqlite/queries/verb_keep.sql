@@ -1,0 +1,2 @@
+-- Ends a verb, done or undone.
+release verb

@@ -1,0 +1,2 @@
+-- Undoes a verb alone.
+rollback to verb

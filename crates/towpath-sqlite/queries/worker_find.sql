@@ -1,0 +1,4 @@
+-- Finds a worker.
+-- ?1 incarnation bytes.
+-- Returns worker; one row or none. Index: worker_incarnation.
+select worker from worker where incarnation = ?1

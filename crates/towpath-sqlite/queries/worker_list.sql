@@ -1,0 +1,9 @@
+-- Shows the workers.
+-- Returns incarnation, name, queues, jobs with a handler, registered_at, until_at, by worker. Index: running_worker.
+select
+    w.incarnation, w.name, w.queues,
+    (select count(*) from running r where r.worker = w.worker and r.decide = 0),
+    w.registered_at, l.until_at
+from worker w
+join lease l on l.worker = w.worker
+order by w.worker

@@ -1,0 +1,155 @@
+//! Adds nodes to a graph that is stored already.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::params;
+use towpath_core::store::{Placed, Refusal};
+use towpath_core::{End, NodeName, ParentRef, PreparedAppend, Role, StopReason, limits};
+
+use crate::enqueue::{Growth, Placement};
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{self, Node, Phase};
+use crate::tx::Tx;
+
+/// A stored graph as an append sees it.
+struct Stored {
+    key: i64,
+    nodes: usize,
+    edges: usize,
+    end: i64,
+}
+
+impl Tx<'_, '_> {
+    pub(crate) fn append(&mut self, append: &PreparedAppend) -> Placement {
+        let id = append.graph();
+        let graph = self.db.maybe(Query::GraphToGrow, [&id.as_bytes()[..]], |row| {
+            let (nodes, edges): (u32, u32) = (row.get(1)?, row.get(2)?);
+            Ok(Stored { key: row.get(0)?, nodes: nodes as usize, edges: edges as usize, end: row.get(3)? })
+        })?;
+        let Some(graph) = graph else { return Ok(Err(Refusal::UnknownGraph { id })) };
+        let stop = self.stop(graph.key)?;
+        if stop == Some(StopReason::Prune) {
+            return Ok(Err(Refusal::UnknownGraph { id }));
+        }
+        if self.has_all(graph.key, append.nodes())? {
+            return Ok(Ok(Placed::Existing));
+        }
+        if let Some(reason) = stop {
+            return Ok(Err(Refusal::Stopped { graph: id, reason }));
+        }
+        let parents = match self.admit(&graph, append)? {
+            Ok(parents) => parents,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let old: BTreeSet<i64> = parents.values().copied().collect();
+        let first = graph.edges as i64;
+        let mut growth = Growth { graph: graph.key, first, end: Some(graph.end), parents };
+        let mut new = match self.grow(&mut growth, append.nodes(), append.edges())? {
+            Ok(new) => new,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let gained = append.edges().iter().filter(|edge| edge.child == append.nodes().len()).count();
+        let mut end = self.reopen(&graph, gained as u32)?;
+        self.count_ended(&mut new, &mut end, first, &old)?;
+        self.write_node(&end)?;
+        self.start(new)?;
+        Ok(Ok(Placed::Inserted))
+    }
+
+    /// What can be refused before anything is written; the stored parents by name.
+    fn admit(
+        &mut self,
+        graph: &Stored,
+        append: &PreparedAppend,
+    ) -> Result<Result<HashMap<NodeName, i64>, Refusal>, Fault> {
+        let mut taken = Vec::new();
+        for node in append.nodes() {
+            if self.node_named(graph.key, &node.name)?.is_some() {
+                taken.push(node.name.clone());
+            }
+        }
+        if !taken.is_empty() {
+            return Ok(Err(Refusal::NamesTaken { graph: append.graph(), names: taken }));
+        }
+        let mut parents = HashMap::new();
+        let mut missing: Vec<NodeName> = Vec::new();
+        for edge in append.edges() {
+            let ParentRef::Existing(name) = &edge.parent else { continue };
+            if parents.contains_key(name) || missing.contains(name) {
+                continue;
+            }
+            // The hidden `end` is nobody's parent.
+            match self.node_named(graph.key, name)?.filter(|parent| *parent != graph.end) {
+                Some(parent) => drop(parents.insert(name.clone(), parent)),
+                None => missing.push(name.clone()),
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(Err(Refusal::UnknownParents { graph: append.graph(), names: missing }));
+        }
+        Ok(too_large(graph, append).map_or(Ok(parents), Err))
+    }
+
+    fn node_named(&mut self, graph: i64, name: &NodeName) -> Result<Option<i64>, Fault> {
+        self.db.maybe(Query::NodeByName, params![graph, name.as_str()], |row| Ok(row.get(0)?))
+    }
+
+    /// Lets the graph's `end` wait for the new leaves, whatever had become of it.
+    fn reopen(&mut self, graph: &Stored, gained: u32) -> Result<Node, Fault> {
+        let mut end = self.db.one(Query::NodeRead, [graph.end], rows::node)?;
+        end.counters.left += gained;
+        end.phase = Phase::Waiting;
+        self.db.run(Query::UndecidedDelete, [graph.end])?;
+        self.db.run(Query::RunningDelete, [graph.end])?;
+        if self.db.run(Query::EndedDelete, [graph.end])? > 0 {
+            self.db.run(Query::GraphReopen, [graph.key])?;
+        }
+        Ok(end)
+    }
+
+    /// Counts parents that had ended before these nodes came, for them and for `end`.
+    fn count_ended(
+        &mut self,
+        new: &mut [Node],
+        end: &mut Node,
+        first: i64,
+        parents: &BTreeSet<i64>,
+    ) -> Result<(), Fault> {
+        let mut counted = BTreeSet::new();
+        for parent in parents {
+            let ended = self
+                .db
+                .maybe(Query::EndedVerdict, [parent], |row| Ok((rows::end(row.get(0)?)?, rows::labels(row, 1)?)))?;
+            let Some((how, branches)): Option<(End, _)> = ended else { continue };
+            for edge in self.edges_from(*parent, first)? {
+                // New nodes have ascending keys.
+                let child = match new.binary_search_by_key(&edge.child, |node| node.job) {
+                    Ok(at) => new.get_mut(at),
+                    Err(_) => (edge.child == end.job).then_some(&mut *end),
+                };
+                if let Some(child) = child {
+                    child.count(*parent, how, &branches, &edge);
+                    counted.insert(edge.child);
+                }
+            }
+        }
+        for node in new.iter().filter(|node| counted.contains(&node.job)) {
+            self.write_node(node)?;
+        }
+        Ok(())
+    }
+}
+
+fn too_large(graph: &Stored, append: &PreparedAppend) -> Option<Refusal> {
+    let over = |have: usize, what: &str, max: usize| {
+        let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", append.graph());
+        (have > max).then_some(Refusal::Invalid { problem })
+    };
+    debug_assert!(append.nodes().iter().all(|node| !node.role.has(Role::END)));
+    let nodes = graph.nodes + append.nodes().len();
+    let edges = graph.edges + append.edges().len();
+    // Edges to `end` are counted here, which a node has at most one of.
+    let edges_max = limits::GRAPH_EDGES_MAX + limits::GRAPH_NODES_MAX;
+    over(nodes, "nodes", limits::GRAPH_NODES_MAX).or_else(|| over(edges, "edges", edges_max))
+}

@@ -1,0 +1,112 @@
+//! Carries out an operator's order, each change with its line in the audit.
+
+use rusqlite::params;
+use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason};
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{self, Decide, Facts};
+use crate::tx::Tx;
+
+pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault> {
+    let mut changes = Vec::with_capacity(order.changes.len());
+    for change in &order.changes {
+        let changed = match change {
+            Change::End { job, ending, running } => tx.end_by_order(*job, ending, *running, order)?,
+            Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
+            Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
+            Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            _ => return Err(Fault::invalid("this store is older than the order: update it")),
+        };
+        tx.audit(order, change, &changed)?;
+        changes.push(changed);
+    }
+    Ok(Applied { now: tx.now, changes })
+}
+
+impl Tx<'_, '_> {
+    fn end_by_order(
+        &mut self,
+        id: JobId,
+        ending: &Ending,
+        running: WhileRunning,
+        order: &Order,
+    ) -> Result<Changed, Fault> {
+        let Some(facts) = self.db.maybe(Query::JobFind, [&id.as_bytes()[..]], rows::facts)? else {
+            return Ok(Changed::Unknown);
+        };
+        let decide = self.db.maybe(Query::RunningDecide, [facts.key], |row| rows::decide(row.get(0)?))?;
+        if let Some(decide) = decide {
+            if decide != Decide::Handler || running == WhileRunning::Leave {
+                return Ok(Changed::Left(self.state(facts.key)?));
+            }
+            let asked = Cause::Asked { actor: order.actor.clone(), reason: order.reason.clone() };
+            let cause = rows::cause_text(Some(ending.cause.as_ref().unwrap_or(&asked)))?;
+            self.db.run(Query::RunningCancel, params![facts.key, cause])?;
+            self.ring_cancel();
+            return Ok(Changed::Asked);
+        }
+        let Some(counters) = self.take_unstarted(&facts)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
+        let over = self.end(&facts, &Ending { counters, ..ending.clone() }, None)?;
+        self.release_to_nobody(&[over])?;
+        Ok(Changed::Ended)
+    }
+
+    /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.
+    fn take_unstarted(&mut self, facts: &Facts) -> Result<Option<Counters>, Fault> {
+        if let Some(graph) = facts.graph {
+            let end = self.db.maybe(Query::GraphEndNode, [graph], |row| Ok(row.get::<_, i64>(0)?))?;
+            if end != Some(facts.key) && self.db.run(Query::UndecidedDelete, [facts.key])? > 0 {
+                return Ok(Some(Counters::default()));
+            }
+        }
+        self.take_idle(facts)
+    }
+
+    fn state(&mut self, job: i64) -> Result<State, Fault> {
+        self.db.one(Query::JobState, [job], |row| rows::state(row.get(0)?))
+    }
+
+    fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
+        let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
+        if self.db.run(Query::StopInsert, row)? > 0 && reason == StopReason::Cancel {
+            self.ring_cancel();
+        }
+        self.forget_stop(graph);
+        let counts = self.db.one(Query::StopCounts, params![graph, Role::END.bits()], |row| {
+            Ok(StopCounts { ended: row.get(0)?, running: row.get(1)?, unstarted: row.get(2)? })
+        })?;
+        Ok(Changed::Stopped(counts))
+    }
+
+    fn lift_stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
+        let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        if self.db.run(Query::StopDelete, params![graph, reason.code()])? > 0 {
+            self.forget_stop(graph);
+            // Nodes that stood ready came for a decision while the stop was there.
+            self.recount(graph)?;
+        }
+        Ok(Changed::Unstopped)
+    }
+
+    fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {
+        let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        Ok(Changed::Recounted { repaired: self.recount(graph)? })
+    }
+
+    /// A graph that can be seen: not one that is being pruned.
+    fn visible_graph(&mut self, id: GraphId) -> Result<Option<i64>, Fault> {
+        let Some((graph, _)) = self.stored_graph(id)? else { return Ok(None) };
+        Ok((self.stop(graph)? != Some(StopReason::Prune)).then_some(graph))
+    }
+
+    fn audit(&mut self, order: &Order, change: &Change, changed: &Changed) -> Result<(), Fault> {
+        let key = self.draw()?;
+        let (action, target) = (change.action(), change.target());
+        let row = params![key, self.now_us(), order.actor, order.reason, action, target, changed.to_string()];
+        self.db.run(Query::AuditInsert, row)?;
+        Ok(())
+    }
+}

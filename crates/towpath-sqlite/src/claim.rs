@@ -1,0 +1,159 @@
+//! Gives a worker what it asked for: decisions first, then jobs by queue, priority and arrival.
+
+use std::collections::VecDeque;
+
+use rusqlite::params;
+use towpath_core::store::{Claim, Counters, QueueClaim};
+use towpath_core::{Kind, limits};
+
+use crate::error::Fault;
+use crate::place::Holder;
+use crate::queries::Query;
+use crate::rows::{self, Decide, Place};
+use crate::tx::Tx;
+
+impl Tx<'_, '_> {
+    pub(crate) fn claim(&mut self, claim: &Claim, holder: &mut Holder) -> Result<(), Fault> {
+        self.promote()?;
+        let mut room = claim.decisions_max.min(limits::DECISIONS_MAX);
+        room -= self.claim_undecided(room, holder)?;
+        self.claim_overdue(room, holder)?;
+        let mut room = limits::CLAIM_MAX;
+        for queue in &claim.queues {
+            room -= self.claim_queue(queue, room, holder)?;
+        }
+        Ok(())
+    }
+
+    /// Moves jobs whose time has come to the head, as if they arrived now.
+    fn promote(&mut self) -> Result<(), Fault> {
+        let due = self.db.all(Query::LaterDue, params![self.now_us(), limits::CLAIM_MAX], |row| {
+            let place = Place { lane: row.get(1)?, turnout: row.get(2)? };
+            Ok((row.get(0)?, place, rows::counters(row, 3)?))
+        })?;
+        for (job, place, counters) in due {
+            self.db.run(Query::LaterDelete, [job])?;
+            self.make_ready(job, place, counters)?;
+        }
+        Ok(())
+    }
+
+    /// Answers how many it gave.
+    fn claim_undecided(&mut self, room: u16, holder: &mut Holder) -> Result<u16, Fault> {
+        let nodes = self.db.all(Query::UndecidedNodes, [room], rows::node)?;
+        for node in &nodes {
+            self.db.run(Query::UndecidedDelete, [node.job])?;
+            self.decide_by(node, holder)?;
+        }
+        // At most `room`.
+        Ok(nodes.len() as u16)
+    }
+
+    /// Takes jobs whose deadline has passed before anybody claimed them. A waiting or running one is
+    /// left: whoever claims it later sees its deadline.
+    fn claim_overdue(&mut self, room: u16, holder: &mut Holder) -> Result<(), Fault> {
+        let due: Vec<(i64, i64)> =
+            self.db.all(Query::DeadlineDue, params![self.now_us(), room], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (at, job) in due {
+            self.db.run(Query::DeadlineDelete, [at, job])?;
+            let facts = self.facts(job)?;
+            if let Some(counters) = self.take_idle(&facts)? {
+                self.hold(job, Decide::Deadline, facts.place, counters, holder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers how many it gave, at most `room`.
+    fn claim_queue(&mut self, queue: &QueueClaim, room: u16, holder: &mut Holder) -> Result<u16, Fault> {
+        let limit = usize::from(queue.limit.min(room));
+        let mut lanes = self.lanes_served(queue)?;
+        // Each look reads a share of what is wanted, so that many lanes are not read for nothing.
+        let chunk = (limit / lanes.len().max(1)).clamp(CHUNK_MIN, limit.max(CHUNK_MIN));
+        for given in 0..limit {
+            for lane in &mut lanes {
+                lane.fill(self, chunk)?;
+            }
+            let first = lanes.iter_mut().filter(|lane| !lane.heads.is_empty()).min_by_key(|lane| lane.order());
+            let Some((lane, head)) = first.and_then(|lane| Some((lane.lane, lane.heads.pop_front()?))) else {
+                // At most `limit`, which is a u16.
+                return Ok(given as u16);
+            };
+            self.claim_head(lane, &head, holder)?;
+        }
+        Ok(limit as u16)
+    }
+
+    /// The lanes of a queue whose kind is served, with a version that is not above.
+    fn lanes_served(&mut self, queue: &QueueClaim) -> Result<Vec<LaneHead>, Fault> {
+        let lanes = self.db.all(Query::LaneList, [queue.queue.as_str()], |row| {
+            let (lane, kind, version): (i64, String, u16) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok((lane, Kind::from_stored(&kind), version))
+        })?;
+        let is_served = |kind: &Kind, version: u16| {
+            queue.serves.iter().any(|served| served.kind == *kind && version <= served.version)
+        };
+        let served = lanes.into_iter().filter(|(_, kind, version)| is_served(kind, *version));
+        Ok(served.map(|(lane, ..)| LaneHead::new(lane)).collect())
+    }
+
+    /// Gives a job to its handler, or for a decision if its graph is stopped.
+    fn claim_head(&mut self, lane: i64, head: &Ready, holder: &mut Holder) -> Result<(), Fault> {
+        let Ready { turnout, seq, job, counters, stopped } = *head;
+        self.db.run(Query::ReadyDelete, [lane, turnout, seq])?;
+        let place = Place { lane, turnout };
+        if stopped {
+            return self.hold(job, Decide::Stopped, place, counters, holder);
+        }
+        let counters = Counters { attempt: counters.attempt + 1, ..counters };
+        self.hold(job, Decide::Handler, place, counters, holder)
+    }
+}
+
+/// Rows that a look at a lane reads at least.
+const CHUNK_MIN: usize = 16;
+
+/// A job at the head of a lane.
+struct Ready {
+    turnout: i64,
+    seq: i64,
+    job: i64,
+    counters: Counters,
+    stopped: bool,
+}
+
+/// A lane and the part of its head that was read.
+struct LaneHead {
+    lane: i64,
+    heads: VecDeque<Ready>,
+    /// The last row that was read; nothing lies behind it if it is `None` and the lane was read.
+    after: Option<(i64, i64)>,
+}
+
+impl LaneHead {
+    fn new(lane: i64) -> Self {
+        Self { lane, heads: VecDeque::new(), after: Some((i64::MIN, i64::MIN)) }
+    }
+
+    fn order(&self) -> Option<(i64, i64)> {
+        self.heads.front().map(|head| (head.turnout, head.seq))
+    }
+
+    /// Reads on if all that was read is given away.
+    fn fill(&mut self, tx: &mut Tx<'_, '_>, chunk: usize) -> Result<(), Fault> {
+        let Some((turnout, seq)) = self.after.filter(|_| self.heads.is_empty()) else { return Ok(()) };
+        let rows = tx.db.all(Query::ReadyHead, params![self.lane, turnout, seq, chunk as i64], |row| {
+            Ok(Ready {
+                turnout: row.get(0)?,
+                seq: row.get(1)?,
+                job: row.get(2)?,
+                counters: rows::counters(row, 3)?,
+                stopped: row.get(6)?,
+            })
+        })?;
+        let last = rows.last().map(|head| (head.turnout, head.seq));
+        self.after = last.filter(|_| rows.len() == chunk);
+        self.heads = rows.into();
+        Ok(())
+    }
+}

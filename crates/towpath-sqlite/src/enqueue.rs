@@ -1,0 +1,247 @@
+//! Writes jobs and graphs.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::params;
+use towpath_core::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal};
+use towpath_core::{
+    Due, GraphId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, Standing,
+};
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{self, Node, Phase, Place};
+use crate::tx::Tx;
+
+/// An item's answer, or a fault that spoils the batch.
+pub(crate) type Placement = Result<Result<Placed, Refusal>, Fault>;
+
+pub(crate) fn enqueue(tx: &mut Tx<'_, '_>, batch: &Enqueue) -> Result<Enqueued, Fault> {
+    let mut items = Vec::with_capacity(batch.items.len());
+    for item in &batch.items {
+        items.push(match item {
+            Item::Job(job) => tx.enqueue_job(job)?,
+            Item::Graph(graph) => tx.part(|tx| tx.enqueue_graph(graph))?,
+            Item::Append(append) => tx.part(|tx| tx.append(append))?,
+            _ => Err(Refusal::Invalid { problem: "this store is older than what is to be enqueued: update it".into() }),
+        });
+    }
+    Ok(Enqueued { now: tx.now, items })
+}
+
+/// Where a new job belongs.
+struct Belongs<'a> {
+    graph: Option<i64>,
+    parents: &'a [i64],
+}
+
+impl Tx<'_, '_> {
+    fn enqueue_job(&mut self, job: &NewJob) -> Placement {
+        if let Err(refusal) = job.check() {
+            return Ok(Err(refusal));
+        }
+        let key = self.draw()?;
+        let Some(place) = self.insert_job(key, job, &Belongs { graph: None, parents: &[] })? else {
+            return self.existing_job(job);
+        };
+        let due = job.due.instant(self.now);
+        if due > self.now {
+            self.make_due(key, place, due, Counters::default())?;
+        } else {
+            self.insert_ready(key, place, key, Counters::default())?;
+        }
+        Ok(Ok(Placed::Inserted))
+    }
+
+    /// The answer to a job whose id is there.
+    fn existing_job(&mut self, job: &NewJob) -> Placement {
+        let (kind, is_same) = self.db.one(Query::JobSame, [&job.id.as_bytes()[..]], |row| {
+            let kind: String = row.get(0)?;
+            let version: u16 = row.get(1)?;
+            let input = rows::payload(row, 2)?;
+            let is_same = kind == job.kind.as_str() && version == job.version && input.as_ref() == Some(&job.input);
+            Ok((kind, is_same))
+        })?;
+        Ok(if is_same { Ok(Placed::Existing) } else { Err(Refusal::JobConflict { id: job.id, kind }) })
+    }
+
+    /// Writes a job's row and its deadline; `None` if its id is there already.
+    fn insert_job(&mut self, key: i64, job: &NewJob, belongs: &Belongs<'_>) -> Result<Option<Place>, Fault> {
+        let lane = self.lane_of(job)?;
+        let (delay_us, due_at) = match job.due {
+            Due::After(wait) if belongs.graph.is_some() => (Some(towpath_core::micros(wait)), None),
+            Due::At(at) if belongs.graph.is_some() => (None, Some(at.as_micros())),
+            _ => (None, None),
+        };
+        let deadline = job.deadline.map(|at| at.as_micros());
+        let row = params![
+            key,
+            &job.id.as_bytes()[..],
+            lane,
+            job.priority,
+            self.now_us(),
+            delay_us,
+            due_at,
+            deadline,
+            job.rules.to_stored(),
+            rows::list_text(&job.tags),
+            rows::headers_text(&job.headers),
+            job.input.codec.code(),
+            &job.input.bytes[..],
+            belongs.graph,
+            rows::keys_bytes(belongs.parents),
+        ];
+        if self.db.run(Query::JobInsert, row)? == 0 {
+            return Ok(None);
+        }
+        if let Some(deadline) = deadline {
+            self.db.run(Query::DeadlineInsert, [deadline, key])?;
+        }
+        Ok(Some(Place { lane, turnout: -i64::from(job.priority) }))
+    }
+
+    fn enqueue_graph(&mut self, graph: &PreparedGraph) -> Placement {
+        if let Some((key, name)) = self.stored_graph(graph.id())? {
+            let is_same = name == graph.name().as_str()
+                && self.stop(key)? != Some(towpath_core::StopReason::Prune)
+                && self.has_all(key, graph.nodes())?;
+            let conflict = Refusal::GraphConflict { id: graph.id(), name };
+            return Ok(if is_same { Ok(Placed::Existing) } else { Err(conflict) });
+        }
+        let key = self.draw()?;
+        let (id, input) = (graph.id(), graph.input());
+        let row = params![
+            key,
+            &id.as_bytes()[..],
+            graph.name().as_str(),
+            graph.rules().to_stored(),
+            input.map(|payload| payload.codec.code()),
+            input.map(|payload| &payload.bytes[..]),
+            self.now_us(),
+        ];
+        self.db.run(Query::GraphInsert, row)?;
+        let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new() };
+        let new = match self.grow(&mut growth, graph.nodes(), graph.edges())? {
+            Ok(new) => new,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        self.start(new)?;
+        Ok(Ok(Placed::Inserted))
+    }
+
+    pub(crate) fn stored_graph(&mut self, id: GraphId) -> Result<Option<(i64, String)>, Fault> {
+        self.db.maybe(Query::GraphFind, [&id.as_bytes()[..]], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Whether a graph has all these nodes, each with the same job.
+    pub(crate) fn has_all(&mut self, graph: i64, nodes: &[PreparedNode]) -> Result<bool, Fault> {
+        for node in nodes {
+            let pair = params![graph, node.name.as_str(), &node.job.id.as_bytes()[..]];
+            if self.db.maybe(Query::NodeSame, pair, |_| Ok(()))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes nodes ready that wait for nobody, and leaves those to decide that may not start.
+    pub(crate) fn start(&mut self, new: Vec<Node>) -> Result<(), Fault> {
+        for mut node in new {
+            if node.counters.standing() != Standing::Waits && self.look_at(&mut node)? {
+                self.leave_undecided(node.job)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes nodes and edges of a graph; nothing is counted yet.
+    pub(crate) fn grow(
+        &mut self,
+        growth: &mut Growth,
+        nodes: &[PreparedNode],
+        edges: &[PreparedEdge],
+    ) -> Result<Result<Vec<Node>, Refusal>, Fault> {
+        let mut keys = Vec::with_capacity(nodes.len() + 1);
+        for _ in nodes {
+            keys.push(self.draw()?);
+        }
+        keys.extend(growth.end);
+        let mut parents: Vec<Vec<i64>> = vec![Vec::new(); keys.len()];
+        let mut seen = HashSet::with_capacity(edges.len());
+        for edge in edges {
+            let (parent, child) = growth.ends_of(edge, &keys)?;
+            let ord = growth.first + i64::from(edge.ord);
+            let label = edge.label.as_ref().map(|label| label.as_str());
+            self.db.run(Query::EdgeInsert, params![parent, ord, child, edge.verdicts.bits(), label])?;
+            // An edge may come twice, with two conditions.
+            if seen.insert((parent, child)) {
+                parents[edge.child].push(parent);
+            }
+        }
+        let mut new = Vec::with_capacity(nodes.len());
+        for ((node, key), parents) in nodes.iter().zip(&keys).zip(parents) {
+            match self.insert_node(*key, growth.graph, node, &parents)? {
+                Some(node) => new.push(node),
+                None => {
+                    let conflict = self.existing_job(&node.job)?;
+                    return Ok(Err(taken(&node.job, conflict)));
+                }
+            }
+        }
+        let shown = nodes.iter().filter(|node| !node.role.has(Role::END)).count();
+        self.db.run(Query::GraphGrow, params![growth.graph, shown as i64, edges.len() as i64])?;
+        Ok(Ok(new))
+    }
+
+    fn insert_node(
+        &mut self,
+        key: i64,
+        graph: i64,
+        node: &PreparedNode,
+        parents: &[i64],
+    ) -> Result<Option<Node>, Fault> {
+        // `end` has no use for its parents, and may have as many as there are nodes.
+        let parents = if node.role.has(Role::END) { &[] } else { parents };
+        if self.insert_job(key, &node.job, &Belongs { graph: Some(graph), parents })?.is_none() {
+            return Ok(None);
+        }
+        let counters = node.counters;
+        let row =
+            params![key, graph, node.name.as_str(), node.role.bits(), counters.need, counters.eager, counters.left];
+        self.db.run(Query::NodeInsert, row)?;
+        let phase = Phase::Waiting;
+        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None }))
+    }
+}
+
+/// The job of a node is taken, whatever its content: a job is a node of one graph.
+fn taken(job: &NewJob, conflict: Result<Placed, Refusal>) -> Refusal {
+    match conflict {
+        Err(refusal) => refusal,
+        Ok(_) => Refusal::JobConflict { id: job.id, kind: job.kind.to_string() },
+    }
+}
+
+/// A graph that gains nodes and edges.
+pub(crate) struct Growth {
+    pub(crate) graph: i64,
+    /// The place of the first new edge.
+    pub(crate) first: i64,
+    /// Its `end`, if it is stored already.
+    pub(crate) end: Option<i64>,
+    /// The stored parents by name.
+    pub(crate) parents: HashMap<NodeName, i64>,
+}
+
+impl Growth {
+    fn ends_of(&self, edge: &PreparedEdge, keys: &[i64]) -> Result<(i64, i64), Fault> {
+        let parent = match &edge.parent {
+            ParentRef::New(place) => keys.get(*place),
+            ParentRef::Existing(name) => self.parents.get(name),
+        };
+        match (parent, keys.get(edge.child)) {
+            (Some(parent), Some(child)) => Ok((*parent, *child)),
+            _ => Err(Fault::invalid("an edge leads to a node that is not there")),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Questions of people, each answered from one snapshot beside the writer.
+
+use rusqlite::{Row, params};
+use towpath_core::store::{
+    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
+    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, StoreResult, WorkerLine,
+};
+use towpath_core::{
+    GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, StopReason, VerdictTable,
+};
+
+use crate::db::Db;
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows;
+use crate::store::SqliteStore;
+
+impl Inspect for SqliteStore {
+    fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
+        Box::pin(async move { self.read("show a job", |db| job(db, id)) })
+    }
+
+    fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
+        Box::pin(async move { self.read("list jobs", |db| jobs(db, &filter, page)) })
+    }
+
+    fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>> {
+        Box::pin(async move { self.read("list attempts", |db| attempts(db, id)) })
+    }
+
+    fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>> {
+        Box::pin(async move { self.read("show a graph", |db| graph(db, id)) })
+    }
+
+    fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
+        Box::pin(async move { self.read("list graphs", |db| graphs(db, filter, page)) })
+    }
+
+    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+        Box::pin(async move { self.read("list queues", queues) })
+    }
+
+    fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
+        Box::pin(async move { self.read("list workers", workers) })
+    }
+
+    fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        Box::pin(async move { self.read("list the audit", |db| audit(db, page)) })
+    }
+
+    fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
+        Box::pin(async move { self.read("count rows", census) })
+    }
+}
+
+/// The columns of the view `job_line`, which come first in every list of jobs.
+fn job_line(row: &Row<'_>) -> Result<JobLine, Fault> {
+    let (kind, queue): (String, String) = (row.get(2)?, row.get(3)?);
+    let name: Option<String> = row.get(10)?;
+    let node = match name {
+        Some(name) => Some(NodeRef { graph: rows::graph_id(row, 11)?, name: NodeName::from_stored(&name) }),
+        None => None,
+    };
+    Ok(JobLine {
+        key: row.get(0)?,
+        id: rows::job_id(row, 1)?,
+        kind: Kind::from_stored(&kind),
+        queue: Queue::from_stored(&queue),
+        priority: row.get(4)?,
+        state: rows::state(row.get(5)?)?,
+        due: rows::instant_or_none(row, 6)?,
+        counters: rows::counters(row, 7)?,
+        node,
+        enqueued_at: rows::instant(row, 12)?,
+        started_at: rows::instant_or_none(row, 13)?,
+        ended_at: rows::instant_or_none(row, 14)?,
+    })
+}
+
+fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
+    db.maybe(Query::JobDetail, params![&id.as_bytes()[..], StopReason::Prune.code()], |row| {
+        let worker: Option<[u8; 16]> = row.get(25)?;
+        Ok(JobDetail {
+            line: job_line(row)?,
+            version: row.get(15)?,
+            input: rows::payload(row, 16)?.unwrap_or_default(),
+            rules: rows::rules(row, 18)?,
+            deadline: rows::instant_or_none(row, 19)?,
+            tags: rows::texts(row, 20)?,
+            headers: rows::headers(row, 21)?,
+            cause: rows::cause(row, 22)?,
+            output: rows::payload(row, 23)?,
+            worker: worker.map(towpath_core::Incarnation::from_bytes),
+            cancel: rows::cause(row, 26)?,
+            blocked: row.get(27)?,
+        })
+    })
+}
+
+fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>, Fault> {
+    let (queue, kind) = (filter.queue.as_ref().map(Queue::as_str), filter.kind.as_ref().map(Kind::as_str));
+    let state = filter.state.map(rows::state_code);
+    let (prune, end) = (StopReason::Prune.code(), Role::END.bits());
+    match filter.graph {
+        None => {
+            let which = params![before(page), state, queue, kind, prune, end, length(page)];
+            db.all(Query::JobList, which, job_line)
+        }
+        Some(graph) => {
+            let graph = &graph.as_bytes()[..];
+            let which = params![before(page), state, queue, kind, prune, end, length(page), graph];
+            db.all(Query::JobListOfGraph, which, job_line)
+        }
+    }
+}
+
+fn attempts(db: &mut Db<'_>, id: JobId) -> Result<Vec<AttemptLine>, Fault> {
+    db.all(Query::AttemptList, params![&id.as_bytes()[..], StopReason::Prune.code()], |row| {
+        let code: i16 = row.get(1)?;
+        let outcome = AttemptOutcome::from_code(code);
+        Ok(AttemptLine {
+            attempt: row.get(0)?,
+            outcome: outcome.ok_or_else(|| Fault::corrupt(format!("no outcome has the code {code}")))?,
+            started_at: rows::instant(row, 2)?,
+            ended_at: rows::instant(row, 3)?,
+            error: row.get(4)?,
+            log: row.get(5)?,
+        })
+    })
+}
+
+fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
+    let name: String = row.get(2)?;
+    let stop: Option<i16> = row.get(4)?;
+    let end: Option<i16> = row.get(3)?;
+    let known = |code| GraphEnd::from_code(code).ok_or_else(|| Fault::corrupt(format!("no graph ends as {code}")));
+    Ok(GraphLine {
+        key: row.get(0)?,
+        id: rows::graph_id(row, 1)?,
+        name: GraphName::from_stored(&name),
+        end: end.map(known).transpose()?,
+        stop: stop.map(rows::stop_reason).transpose()?,
+        nodes: row.get(5)?,
+        created_at: rows::instant(row, 6)?,
+        ended_at: rows::instant_or_none(row, 7)?,
+    })
+}
+
+fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
+    let which = params![&id.as_bytes()[..], StopReason::Prune.code()];
+    let found = db.maybe(Query::GraphDetail, which, |row| Ok((graph_line(row)?, rows::payload(row, 8)?)))?;
+    let Some((line, input)) = found else { return Ok(None) };
+    let of_graph = params![line.key, Role::END.bits()];
+    let nodes = db.all(Query::GraphNodes, of_graph, |row| {
+        let job = job_line(row)?;
+        let Some(node) = job.node else { return Err(Fault::corrupt("a node without a name")) };
+        Ok(NodeLine {
+            name: node.name,
+            job: job.id,
+            kind: job.kind,
+            queue: job.queue,
+            state: job.state,
+            counters: job.counters,
+            started_at: job.started_at,
+            ended_at: job.ended_at,
+            cause: rows::cause(row, 15)?,
+            role: Role::from_bits(row.get(16)?),
+            parents: rows::node_counters(row, 17)?,
+        })
+    })?;
+    let edges = db.all(Query::GraphEdges, of_graph, |row| {
+        let (parent, child): (String, String) = (row.get(0)?, row.get(1)?);
+        let label: Option<String> = row.get(3)?;
+        Ok(EdgeLine {
+            parent: NodeName::from_stored(&parent),
+            child: NodeName::from_stored(&child),
+            verdicts: VerdictTable::from_bits(row.get(2)?),
+            label: label.as_deref().map(Label::from_stored),
+        })
+    })?;
+    Ok(Some(GraphDetail { line, input, nodes, edges }))
+}
+
+fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {
+    // -1 asks for those that have not ended.
+    let end = match filter {
+        GraphFilter::All => None,
+        GraphFilter::Open => Some(-1),
+        GraphFilter::Ended(end) => Some(end.code()),
+    };
+    db.all(Query::GraphList, params![before(page), end, StopReason::Prune.code(), length(page)], graph_line)
+}
+
+fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
+    db.all(Query::QueueList, [], |row| {
+        let queue: String = row.get(0)?;
+        Ok(QueueLine {
+            queue: Queue::from_stored(&queue),
+            ready: count(row, 1)?,
+            later: count(row, 2)?,
+            running: count(row, 3)?,
+            blocked: count(row, 4)?,
+        })
+    })
+}
+
+fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
+    db.all(Query::WorkerList, [], |row| {
+        Ok(WorkerLine {
+            worker: rows::incarnation(row, 0)?,
+            name: row.get(1)?,
+            queues: rows::texts(row, 2)?,
+            running: row.get(3)?,
+            started_at: rows::instant(row, 4)?,
+            lease_until: rows::instant(row, 5)?,
+        })
+    })
+}
+
+fn audit(db: &mut Db<'_>, page: Page) -> Result<Vec<AuditLine>, Fault> {
+    db.all(Query::AuditList, params![before(page), length(page)], |row| {
+        Ok(AuditLine {
+            key: row.get(0)?,
+            at: rows::instant(row, 1)?,
+            actor: row.get(2)?,
+            reason: row.get(3)?,
+            action: row.get(4)?,
+            target: row.get(5)?,
+            outcome: row.get(6)?,
+        })
+    })
+}
+
+fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
+    db.one(Query::Census, [], |row| {
+        Ok(Census {
+            jobs: count(row, 0)?,
+            ready: count(row, 1)?,
+            later: count(row, 2)?,
+            running: count(row, 3)?,
+            blocked: count(row, 4)?,
+            undecided: count(row, 5)?,
+            ended: count(row, 6)?,
+            graphs: count(row, 7)?,
+            nodes: count(row, 8)?,
+            edges: count(row, 9)?,
+            stops: count(row, 10)?,
+            attempts: count(row, 11)?,
+            outputs: count(row, 12)?,
+            deadlines: count(row, 13)?,
+            workers: count(row, 14)?,
+            leases: count(row, 15)?,
+        })
+    })
+}
+
+fn count(row: &Row<'_>, at: usize) -> Result<u64, Fault> {
+    Ok(row.get::<_, i64>(at)?.unsigned_abs())
+}
+
+/// Keys below this one.
+fn before(page: Page) -> i64 {
+    page.after.unwrap_or(i64::MAX)
+}
+
+fn length(page: Page) -> u32 {
+    page.limit.clamp(1, 1_000)
+}

@@ -1,0 +1,66 @@
+//! Deletes what is past its retention, a bounded number of rows at a time.
+
+use rusqlite::params;
+use towpath_core::StopReason;
+use towpath_core::store::Pruned;
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::tx::Tx;
+
+pub(crate) fn prune(tx: &mut Tx<'_, '_>, limit: u32) -> Result<Pruned, Fault> {
+    let past = params![tx.now_us(), limit];
+    let jobs: Vec<i64> = tx.db.all(Query::EndedPast, past, |row| Ok(row.get(0)?))?;
+    if jobs.is_empty() {
+        return match tx.graph_to_prune()? {
+            Some(graph) => tx.prune_graph(graph, limit),
+            None => Ok(Pruned::default()),
+        };
+    }
+    for job in &jobs {
+        tx.delete_job(*job)?;
+    }
+    // At most `limit`.
+    Ok(Pruned { jobs: jobs.len() as u32, ..Pruned::default() })
+}
+
+impl Tx<'_, '_> {
+    /// The graph that is being deleted, or the next one, marked.
+    fn graph_to_prune(&mut self) -> Result<Option<i64>, Fault> {
+        let marked = self.db.maybe(Query::StopFind, [StopReason::Prune.code()], |row| Ok(row.get(0)?))?;
+        if marked.is_some() {
+            return Ok(marked);
+        }
+        let past = self.db.maybe(Query::GraphPast, [self.now.as_micros()], |row| Ok(row.get(0)?))?;
+        if let Some(graph) = past {
+            self.db.run(Query::StopMark, params![graph, StopReason::Prune.code(), self.now_us()])?;
+        }
+        Ok(past)
+    }
+
+    fn prune_graph(&mut self, graph: i64, limit: u32) -> Result<Pruned, Fault> {
+        // One more than the limit tells whether this is the last of it.
+        let ahead = params![graph, i64::from(limit) + 1];
+        let mut nodes: Vec<i64> = self.db.all(Query::NodeKeys, ahead, |row| Ok(row.get(0)?))?;
+        let is_gone = nodes.len() <= limit as usize;
+        nodes.truncate(limit as usize);
+        for job in &nodes {
+            self.db.run(Query::EdgeDelete, [job])?;
+            self.db.run(Query::NodeDelete, [job])?;
+            self.delete_job(*job)?;
+        }
+        if is_gone {
+            self.db.run(Query::StopDelete, params![graph, StopReason::Prune.code()])?;
+            self.db.run(Query::GraphDelete, [graph])?;
+        }
+        Ok(Pruned { jobs: 0, nodes: nodes.len() as u32, graphs: u32::from(is_gone) })
+    }
+
+    /// Deletes an ended job with all that is kept of it.
+    fn delete_job(&mut self, job: i64) -> Result<(), Fault> {
+        for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete, Query::JobDelete] {
+            self.db.run(query, [job])?;
+        }
+        Ok(())
+    }
+}

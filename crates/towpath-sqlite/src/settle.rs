@@ -1,0 +1,111 @@
+//! Writes what becomes of a job that a worker held, if its claim still holds.
+
+use std::borrow::Cow;
+
+use rusqlite::params;
+use serde_json::json;
+use towpath_core::store::{Closing, Counters, Ending, Hint, Move, Settle, Settled};
+use towpath_core::{Cause, End, Incarnation, StopReason};
+
+use crate::error::Fault;
+use crate::place::Over;
+use crate::queries::Query;
+use crate::rows::{self, Decide, Facts, Place};
+use crate::tx::Tx;
+
+/// A claim that still holds.
+struct Held {
+    facts: Facts,
+    decide: Decide,
+    counters: Counters,
+    started_at: i64,
+    cancel: Option<Cause>,
+}
+
+impl Tx<'_, '_> {
+    /// Settles one item and notes the job in `ended` if its children are to be released.
+    pub(crate) fn settle(
+        &mut self,
+        worker: i64,
+        incarnation: Incarnation,
+        item: &Settle,
+        ended: &mut Vec<Over>,
+    ) -> Result<Settled, Fault> {
+        if item.fence.token.worker != incarnation {
+            return Ok(Settled::Stale);
+        }
+        let Some(mut held) = self.held(worker, item)? else { return Ok(Settled::Stale) };
+        let (then, answer) = self.choose(&mut held, item)?;
+        let job = held.facts.key;
+        let is_end = held.decide == Decide::End;
+        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
+            return Ok(Settled::Stale);
+        }
+        self.db.run(Query::RunningDelete, [job])?;
+        match &*then {
+            Move::End(ending) => {
+                let started_at = (held.decide == Decide::Handler).then_some(held.started_at);
+                ended.push(self.end(&held.facts, ending, started_at)?);
+            }
+            Move::Close(closing) => self.close(&held, closing)?,
+            // What was to be decided is still to be decided.
+            Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
+                self.leave_undecided(job)?;
+            }
+            Move::Again { after, counters, record } => {
+                if let Some(record) = record {
+                    self.keep_attempt(job, record, held.started_at)?;
+                }
+                self.make_due(job, held.facts.place, self.now + *after, *counters)?;
+            }
+            Move::Block { reason, build, counters } => {
+                let Place { lane, turnout } = held.facts.place;
+                let Counters { attempt, failures, crashes } = *counters;
+                let build = build.cast_signed();
+                let row = params![job, lane, turnout, attempt, failures, crashes, build, reason];
+                self.db.run(Query::BlockedInsert, row)?;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {
+        let token = item.fence.token;
+        let fence = params![item.fence.key, worker, token.turn.cast_signed(), token.index];
+        self.db.maybe(Query::RunningHeld, fence, |row| {
+            Ok(Held {
+                facts: rows::facts(row)?,
+                decide: rows::decide(row.get(8)?)?,
+                counters: rows::counters(row, 9)?,
+                started_at: row.get(12)?,
+                cancel: rows::cause(row, 13)?,
+            })
+        })
+    }
+
+    /// The move to make: the one for a cancel, if there is one and somebody asked.
+    fn choose<'i>(&mut self, held: &mut Held, item: &'i Settle) -> Result<(Cow<'i, Move>, Settled), Fault> {
+        let Some(ending) = &item.if_cancelled else { return Ok((Cow::Borrowed(&item.then), Settled::Done)) };
+        let cause = match held.cancel.take() {
+            Some(cause) => cause,
+            None if self.is_cancelled(held.facts.graph)? => Cause::GraphStopped { stop: StopReason::Cancel },
+            None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+        };
+        let mut ending = ending.clone();
+        ending.cause.get_or_insert(cause);
+        Ok((Cow::Owned(Move::End(ending)), Settled::Cancelled))
+    }
+
+    /// Ends a graph with its hidden last node.
+    fn close(&mut self, held: &Held, closing: &Closing) -> Result<(), Fault> {
+        let Some(graph) = held.facts.graph else { return Ok(()) };
+        self.end(&held.facts, &Ending::plain(End::Succeeded, None, closing.keep, held.counters), None)?;
+        let counts: Vec<_> =
+            closing.counts.iter().map(|count| json!([count.end.code(), count.role.bits(), count.nodes])).collect();
+        let prune_at = (self.now + closing.keep).as_micros();
+        let row = params![graph, closing.end.code(), self.now_us(), json!(counts).to_string(), prune_at];
+        let id = self.db.one(Query::GraphClose, row, |row| rows::graph_id(row, 0))?;
+        self.ring_end(Hint::GraphEnded(id));
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The store that users open: each verb is handed to the writer or answered by a reader.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use towpath_core::store::{
+    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, HintStream, Migration, Order, Peer, Pruned, Rescue,
+    RescueReply, StoreResult, Turn, TurnReply, Upstream,
+};
+use towpath_core::{GraphId, Inspect, JobId, Store, StoreError, StoreErrorKind};
+
+use crate::combine::{Commit, Core};
+use crate::db::Db;
+use crate::error::Fault;
+use crate::open::{self, SqliteOptions};
+use crate::queries::Query;
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
+
+/// A store in one SQLite file. Clones share it.
+#[derive(Clone)]
+pub struct SqliteStore {
+    core: Arc<Core>,
+    readers: Arc<Mutex<Vec<Connection>>>,
+}
+
+/// How many transactions have written, since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitCounts {
+    /// Those that were on disk before they were answered.
+    pub durable: u64,
+    /// Those that were not, because losing them costs nothing.
+    pub lazy: u64,
+}
+
+/// Connections that are kept for the next reader.
+const READERS_KEPT: usize = 4;
+
+impl SqliteStore {
+    /// Opens the file, creates it and its folder if need be, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// - [`StoreErrorKind::Corrupt`]: it is no store, or damaged.
+    /// - [`StoreErrorKind::SchemaTooNew`]: a newer release has changed it.
+    /// - [`StoreErrorKind::ReadOnly`], [`StoreErrorKind::Full`], [`StoreErrorKind::Unavailable`]: make it
+    ///   writable, make room, try again.
+    /// - [`StoreErrorKind::Unsupported`]: it lies on a network file system.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> StoreResult<Self> {
+        let path = path.as_ref();
+        let core = Core::open(path, options).map_err(|fault| {
+            let mut error = fault.during("open the store");
+            error.message = format!("{}: {}", path.display(), error.message);
+            error
+        })?;
+        Ok(Self { core, readers: Arc::default() })
+    }
+
+    /// How many transactions have written.
+    pub fn commits(&self) -> CommitCounts {
+        self.core.commits()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Answers a question from one snapshot, beside the writer.
+    pub(crate) fn read<T>(
+        &self,
+        doing: &'static str,
+        question: impl FnOnce(&mut Db<'_>) -> Result<T, Fault>,
+    ) -> StoreResult<T> {
+        let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let answered = (|| {
+            let conn = match kept {
+                Some(conn) => conn,
+                None => open::reader(self.core.path())?,
+            };
+            let mut db = Db::new(&conn);
+            db.run(Query::ReadBegin, [])?;
+            // On an error the connection is dropped, and its transaction with it.
+            let answer = question(&mut db)?;
+            db.run(Query::Commit, [])?;
+            drop(db);
+            Ok((conn, answer))
+        })();
+        let (conn, answer) = answered.map_err(|fault: Fault| fault.during(doing))?;
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < READERS_KEPT {
+            readers.push(conn);
+        }
+        Ok(answer)
+    }
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("path", &self.core.path())
+            .field("options", self.core.options())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for SqliteStore {
+    fn enqueue(&self, batch: Enqueue) -> BoxFuture<'_, StoreResult<Enqueued>> {
+        Box::pin(async move {
+            if let Err(refusal) = batch.check() {
+                return Err(StoreError::new(StoreErrorKind::Invalid, "enqueue", refusal.to_string()));
+            }
+            self.core.submit("enqueue", Commit::Durable, move |tx| enqueue::enqueue(tx, &batch)).await
+        })
+    }
+
+    /// A turn that settles nothing and is given nothing writes nothing, so that an idle worker costs no
+    /// disk. Its number is kept in memory: when the process dies, it may be used again.
+    fn turn(&self, turn: Turn) -> BoxFuture<'_, StoreResult<TurnReply>> {
+        Box::pin(async move {
+            turn.check()?;
+            let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
+            self.core.submit("take a turn", commit, move |tx| turn::turn(tx, &turn)).await
+        })
+    }
+
+    fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
+        Box::pin(self.core.submit("extend the lease", Commit::Lazy, move |tx| extend::extend(tx, &beat)))
+    }
+
+    fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
+        Box::pin(self.core.submit("rescue", Commit::Lazy, move |tx| rescue::rescue(tx, &ask)))
+    }
+
+    fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
+        Box::pin(async move { self.read("read the parents", |db| read::upstream(db, job)) })
+    }
+
+    fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
+        Box::pin(async move { self.read("read the graph", |db| read::settleable(db, graph, limit)) })
+    }
+
+    fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {
+        Box::pin(async move { self.read("read the workers", read::peers) })
+    }
+
+    fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {
+        Box::pin(async move { self.read("read the ends", |db| read::ended(db, &jobs)) })
+    }
+
+    fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
+        Box::pin(self.core.submit("apply the order", Commit::Durable, move |tx| apply::apply(tx, &order)))
+    }
+
+    fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
+        Box::pin(self.core.submit("prune", Commit::Lazy, move |tx| prune::prune(tx, limit)))
+    }
+
+    fn hints(&self) -> HintStream {
+        let stream = self.core.hints.listen();
+        self.core.listen();
+        stream
+    }
+
+    fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
+        Box::pin(self.core.submit("migrate", Commit::Durable, |tx| migrate::migrate(tx.db.conn)))
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}

@@ -1,0 +1,128 @@
+//! A worker's turn: settle, release, claim, and the answer that a repeat of it gets too.
+
+use rusqlite::params;
+use towpath_core::store::{Lease, Settled, Turn, TurnReply};
+use towpath_core::{Incarnation, StoreErrorKind, Timestamp, limits};
+
+use crate::error::Fault;
+use crate::place::Holder;
+use crate::queries::Query;
+use crate::rows;
+use crate::tx::Tx;
+
+/// A worker as its row says.
+pub(crate) struct Worker {
+    pub(crate) key: i64,
+    turn: u64,
+    settled: Vec<u8>,
+    until: Timestamp,
+}
+
+/// Whether a number is the next exchange of a worker or repeats its last one.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Exchange {
+    New,
+    Repeat,
+}
+
+pub(crate) fn turn(tx: &mut Tx<'_, '_>, turn: &Turn) -> Result<TurnReply, Fault> {
+    let (worker, exchange) = tx.exchange(turn.worker, turn.number)?;
+    let lease = if worker.until > tx.now { Lease::Holds } else { Lease::Over };
+    let number = turn.number.cast_signed();
+    let (settled, given) = match exchange {
+        Exchange::New => tx.new_turn(&worker, turn, lease)?,
+        Exchange::Repeat => (settled(&worker.settled)?, true),
+    };
+    let assigned = if given { tx.assigned(worker.key, turn.worker, number)? } else { Vec::new() };
+    let next_due = tx.db.one(Query::LaterNext, [], |row| rows::instant_or_none(row, 0))?;
+    Ok(TurnReply { now: tx.now, settled, assigned, next_due, lease })
+}
+
+impl Tx<'_, '_> {
+    /// The answers, and whether anything was given.
+    fn new_turn(&mut self, worker: &Worker, turn: &Turn, lease: Lease) -> Result<(Vec<Settled>, bool), Fault> {
+        let mut ended = Vec::new();
+        let mut settled = Vec::with_capacity(turn.settle.len());
+        for item in &turn.settle {
+            settled.push(self.settle(worker.key, turn.worker, item, &mut ended)?);
+        }
+        let undecided = self.release(&ended)?;
+        let mut holder = Holder { worker: worker.key, turn: turn.number.cast_signed(), index: 0 };
+        let room = if lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 };
+        for (at, node) in undecided.iter().enumerate() {
+            if at < room {
+                self.decide_by(node, &mut holder)?;
+            } else {
+                self.leave_undecided(node.job)?;
+            }
+        }
+        if let Some(claim) = turn.claim.as_ref().filter(|_| lease == Lease::Holds) {
+            self.ring_others(turn.worker);
+            self.claim_or_leave(claim, &mut holder, !settled.is_empty())?;
+        }
+        if holder.index > 0 || !settled.is_empty() {
+            self.remember(worker.key, turn.number, &settled)?;
+        } else {
+            self.idle.remember(worker.key, turn.number);
+        }
+        Ok((settled, holder.index > 0))
+    }
+
+    /// Claims. If that fails, what was settled before it stands.
+    fn claim_or_leave(
+        &mut self,
+        claim: &towpath_core::store::Claim,
+        holder: &mut Holder,
+        settled: bool,
+    ) -> Result<(), Fault> {
+        if !settled {
+            return self.claim(claim, holder);
+        }
+        let before = holder.index;
+        let claimed = self.part(|tx| tx.claim(claim, holder).map(Ok::<(), ()>));
+        match claimed {
+            Err(fault) if self.db.conn.is_autocommit() => Err(fault),
+            Err(_) => {
+                holder.index = before;
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Finds a worker and tells whether this number is new.
+    pub(crate) fn exchange(&mut self, incarnation: Incarnation, number: u64) -> Result<(Worker, Exchange), Fault> {
+        let worker = self.db.maybe(Query::WorkerTurn, [&incarnation.as_bytes()[..]], |row| {
+            let turn: i64 = row.get(1)?;
+            let turn = turn.cast_unsigned();
+            Ok(Worker { key: row.get(0)?, turn, settled: row.get(2)?, until: rows::instant(row, 3)? })
+        })?;
+        let Some(mut worker) = worker else {
+            let message = format!("the worker {incarnation} is not registered: extend first, what it held is lost");
+            return Err(Fault::Refused(StoreErrorKind::UnknownWorker, message));
+        };
+        let last = self.idle.last(worker.key, worker.turn);
+        if last > worker.turn {
+            (worker.turn, worker.settled) = (last, Vec::new());
+        }
+        if number < worker.turn {
+            let message = format!("turn {number} comes after turn {} of the worker {incarnation}", worker.turn);
+            return Err(Fault::Refused(StoreErrorKind::StaleTurn, message));
+        }
+        let exchange = if number == worker.turn { Exchange::Repeat } else { Exchange::New };
+        Ok((worker, exchange))
+    }
+
+    /// Keeps a number and its answers for the repeat.
+    pub(crate) fn remember(&mut self, worker: i64, number: u64, settled: &[Settled]) -> Result<(), Fault> {
+        let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
+        self.db.run(Query::WorkerRemember, params![worker, number.cast_signed(), codes])?;
+        Ok(())
+    }
+}
+
+fn settled(codes: &[u8]) -> Result<Vec<Settled>, Fault> {
+    let known =
+        |code: &u8| Settled::from_code(*code).ok_or_else(|| Fault::corrupt(format!("no answer has code {code}")));
+    codes.iter().map(known).collect()
+}

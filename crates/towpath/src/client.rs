@@ -1,0 +1,427 @@
+//! The client: enqueue, await, cancel.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
+use towpath_core::{
+    Due, GraphEnd, GraphId, JobId, Kind, NewAppend, NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store,
+    StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
+};
+
+use crate::error::{Error, OutputError};
+use crate::job::Job;
+use crate::notifier::Notifier;
+use crate::open;
+use crate::random;
+
+/// A way into a store. Cheap to clone; all clones share one notifier.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    notifier: Notifier,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+/// A job that was enqueued, by id; the type says what it leaves.
+pub struct JobHandle<J> {
+    id: JobId,
+    placed: Placed,
+    job: PhantomData<fn() -> J>,
+}
+
+impl<J> JobHandle<J> {
+    /// A handle for an id that was kept elsewhere.
+    pub fn from_id(id: JobId) -> Self {
+        Self { id, placed: Placed::Existing, job: PhantomData }
+    }
+
+    /// The job.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Whether it was written now, or was there already.
+    pub fn placed(&self) -> Placed {
+        self.placed
+    }
+}
+
+impl<J> Clone for JobHandle<J> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<J> Copy for JobHandle<J> {}
+
+impl<J> fmt::Debug for JobHandle<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobHandle").field("id", &self.id).field("placed", &self.placed).finish()
+    }
+}
+
+impl Client {
+    /// Opens the store at an address, such as `sqlite:app.db` or `postgres://ann@db/app`, and brings its schema up
+    /// to date.
+    ///
+    /// # Errors
+    /// The address is not understood, or the store cannot be opened; the error says what to do.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        Ok(Self::new(open::open(url).await?))
+    }
+
+    /// Takes a store that is open already.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { inner: Arc::new(Inner { store, notifier: Notifier::default() }) }
+    }
+
+    /// The store beneath.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// Views for people.
+    pub fn inspect(&self) -> &dyn Inspect {
+        self.inner.store.inspect()
+    }
+
+    // ---- enqueue ------------------------------------------------------------------------------
+
+    /// Enqueues a job with its kind's defaults. When this returns, the job is on disk.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it breaks a limit; [`Error::Store`] when the store could not do it.
+    ///
+    /// # Cancel safety
+    /// Dropped, the job was enqueued or was not. Draw the id first ([`JobBuilder::id`]) and enqueue again to be sure.
+    pub async fn enqueue<J: Job>(&self, job: &J) -> Result<JobHandle<J>, Error> {
+        self.job(job).await
+    }
+
+    /// Enqueues a job with settings of its own; await the builder to enqueue.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Client, Job};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "greet")]
+    /// # struct Greet;
+    /// # async fn f(client: Client) -> Result<(), towpath::Error> {
+    /// use std::time::Duration;
+    /// client.job(&Greet).queue("mail").delay(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn job<J: Job>(&self, job: &J) -> JobBuilder<'_, J> {
+        JobBuilder { client: self, job: new_job(job), handle: PhantomData }
+    }
+
+    /// Enqueues many jobs of one kind in one transaction: all of them are written, or none is.
+    ///
+    /// # Errors
+    /// The first refusal, or the store's error. More than 16 MiB at once is refused: split the batch.
+    pub async fn enqueue_all<'a, J: Job>(
+        &self,
+        jobs: impl IntoIterator<Item = &'a J>,
+    ) -> Result<Vec<JobHandle<J>>, Error> {
+        let jobs = jobs.into_iter().map(new_job).collect::<Result<Vec<_>, _>>()?;
+        for job in &jobs {
+            job.check()?;
+        }
+        let ids: Vec<JobId> = jobs.iter().map(|j| j.id).collect();
+        let placed = self.enqueue_items(jobs.into_iter().map(Item::job).collect()).await?;
+        Ok(ids.into_iter().zip(placed).map(|(id, placed)| JobHandle { id, placed, job: PhantomData }).collect())
+    }
+
+    /// Enqueues a job that was put together by hand.
+    ///
+    /// # Errors
+    /// As [`Client::enqueue`].
+    pub async fn enqueue_new(&self, job: NewJob) -> Result<Placed, Error> {
+        let placed = self.enqueue_items(vec![Item::job(job)]).await?;
+        Ok(placed.first().copied().unwrap_or(Placed::Existing))
+    }
+
+    /// Enqueues a whole graph in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
+    pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
+        let prepared = graph.prepare()?;
+        let placed = self.enqueue_items(vec![Item::Graph(Box::new(prepared))]).await?;
+        Ok(placed.first().copied().unwrap_or(Placed::Existing))
+    }
+
+    /// Adds nodes to a stored graph, in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] for what is wrong by itself, [`Error::Refused`] for what the store refuses.
+    pub async fn append(&self, append: NewAppend) -> Result<Placed, Error> {
+        let prepared = append.prepare()?;
+        let placed = self.enqueue_items(vec![Item::Append(Box::new(prepared))]).await?;
+        Ok(placed.first().copied().unwrap_or(Placed::Existing))
+    }
+
+    async fn enqueue_items(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
+        let batch = Enqueue { items };
+        batch.check()?;
+        let answer = self.inner.store.enqueue(batch).await?;
+        answer.items.into_iter().map(|item| item.map_err(Error::from)).collect()
+    }
+
+    /// A fresh id for a job.
+    pub fn new_job_id() -> JobId {
+        random::job_id()
+    }
+
+    /// A fresh id for a graph.
+    pub fn new_graph_id() -> GraphId {
+        random::graph_id()
+    }
+
+    // ---- await --------------------------------------------------------------------------------
+
+    /// Waits until a job has ended and reads its output.
+    ///
+    /// # Errors
+    /// [`OutputError::Ended`] when it did not succeed, with the cause and its last failure.
+    ///
+    /// # Cancel safety
+    /// Safe: waiting changes nothing.
+    pub async fn output<J: Job>(&self, handle: &JobHandle<J>) -> Result<J::Output, OutputError> {
+        let ended = self.wait(handle.id).await?;
+        if ended.state != State::Ended(towpath_core::End::Succeeded) {
+            return Err(OutputError::Ended {
+                id: ended.id,
+                state: ended.state,
+                cause: ended.cause,
+                error: ended.error,
+            });
+        }
+        let payload = ended.output.unwrap_or_else(|| Payload::json_bytes(&b"null"[..]));
+        payload.decode().map_err(|e| OutputError::Decode { id: ended.id, problem: e.problem })
+    }
+
+    /// Waits until a job has ended, however.
+    ///
+    /// # Errors
+    /// [`OutputError::Unknown`] when it is not stored.
+    pub async fn wait(&self, job: JobId) -> Result<Ended, OutputError> {
+        if let Some(ended) = self.ended(job).await? {
+            return Ok(ended);
+        }
+        if self.inspect().job(job).await?.is_none() {
+            return Err(OutputError::Unknown { id: job });
+        }
+        let ended = self.inner.notifier.ended(&self.inner.store, job).await;
+        ended.ok_or(OutputError::Unknown { id: job })
+    }
+
+    async fn ended(&self, job: JobId) -> Result<Option<Ended>, StoreError> {
+        Ok(self.inner.store.ended(vec![job]).await?.into_iter().next().flatten())
+    }
+
+    /// Waits until a graph has ended.
+    ///
+    /// # Errors
+    /// [`OutputError::Unknown`] when it is not stored.
+    pub async fn wait_graph(&self, graph: GraphId) -> Result<GraphEnd, OutputError> {
+        loop {
+            self.wait(JobId::end_of(graph)).await?;
+            let detail = self.inspect().graph(graph).await?;
+            match detail.map(|d| d.line.end) {
+                Some(Some(end)) => return Ok(end),
+                // An append has opened it again.
+                Some(None) => tokio::time::sleep(Duration::from_millis(10)).await,
+                None => return Err(OutputError::Unknown { id: JobId::end_of(graph) }),
+            }
+        }
+    }
+
+    // ---- cancel -------------------------------------------------------------------------------
+
+    /// Cancels a job: at once if it has not started; if it runs, its handler is asked to stop.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn cancel(&self, job: JobId, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let applied = self.inner.store.apply(cancel_job(job, actor, reason)).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
+    /// Cancels a graph. The stop is one write and holds from then on; the nodes that have not started are then
+    /// settled in batches, and what runs is asked to stop. Answers how its nodes stood, or `None` if there is no
+    /// such graph.
+    ///
+    /// # Errors
+    /// The store could not do it. If the stop was written, it holds: call again to go on.
+    pub async fn cancel_graph(
+        &self,
+        graph: GraphId,
+        actor: &str,
+        reason: &str,
+    ) -> Result<Option<StopCounts>, StoreError> {
+        let store = &self.inner.store;
+        let applied = store.apply(cancel_graph_step(graph, None, actor, reason)).await?;
+        let Some(Changed::Stopped(counts)) = applied.changes.into_iter().next() else { return Ok(None) };
+        loop {
+            let settleable = store.settleable(graph, 500).await?;
+            if settleable.is_empty() {
+                return Ok(Some(counts));
+            }
+            let applied = store.apply(cancel_graph_step(graph, Some(&settleable), actor, reason)).await?;
+            if !applied.changes.contains(&Changed::Ended) {
+                return Ok(Some(counts));
+            }
+        }
+    }
+
+    /// Counts a graph's edges again and repairs counters that are wrong. Answers how many were.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn recount(&self, graph: GraphId, actor: &str) -> Result<u32, StoreError> {
+        let order = towpath_core::store::Order {
+            actor: actor.into(),
+            reason: "recount".into(),
+            changes: vec![Change::Recount { graph }],
+        };
+        match self.inner.store.apply(order).await?.changes.first() {
+            Some(Changed::Recounted { repaired }) => Ok(*repaired),
+            _ => Err(StoreError::new(StoreErrorKind::Invalid, "recount", format!("there is no graph {graph}"))),
+        }
+    }
+
+    /// The first page of a list.
+    pub fn first_page(limit: u32) -> Page {
+        Page { after: None, limit }
+    }
+}
+
+fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
+    let defaults = J::defaults();
+    let input = Payload::json(job).map_err(|source| Error::Encode { kind: J::KIND.into(), source })?;
+    let queue = defaults.queue.as_deref().map(Queue::new).transpose()?.unwrap_or_default();
+    Ok(NewJob {
+        version: J::VERSION,
+        queue,
+        priority: defaults.priority,
+        input,
+        rules: defaults.rules,
+        tags: defaults.tags,
+        headers: BTreeMap::new(),
+        ..NewJob::new(random::job_id(), Kind::new(J::KIND)?)
+    })
+}
+
+/// A job about to be enqueued. Await it.
+#[must_use = "a job is enqueued when its builder is awaited"]
+pub struct JobBuilder<'c, J> {
+    client: &'c Client,
+    job: Result<NewJob, Error>,
+    handle: PhantomData<fn() -> J>,
+}
+
+impl<J: Job> JobBuilder<'_, J> {
+    /// Uses an id drawn before ([`Client::new_job_id`]): enqueued twice with the same content, it is one job.
+    pub fn id(self, id: JobId) -> Self {
+        self.with(|job| job.id = id)
+    }
+
+    /// Puts it in this queue.
+    pub fn queue(mut self, queue: &str) -> Self {
+        match Queue::new(queue) {
+            Ok(queue) => self.with(|job| job.queue = queue),
+            Err(e) => {
+                self.job = Err(e.into());
+                self
+            }
+        }
+    }
+
+    /// Higher first; ties by the order of arrival.
+    pub fn priority(self, priority: i16) -> Self {
+        self.with(|job| job.priority = priority)
+    }
+
+    /// Not before this long from now.
+    pub fn delay(self, delay: Duration) -> Self {
+        self.with(|job| job.due = Due::After(delay))
+    }
+
+    /// Not before this instant.
+    pub fn at(self, at: Timestamp) -> Self {
+        self.with(|job| job.due = Due::At(at))
+    }
+
+    /// Dead if it has not succeeded by this instant.
+    pub fn deadline(self, at: Timestamp) -> Self {
+        self.with(|job| job.deadline = Some(at))
+    }
+
+    /// Replaces the retry policy.
+    pub fn retry(self, retry: RetryPolicy) -> Self {
+        self.with(|job| job.rules.retry = retry)
+    }
+
+    /// Replaces the timeout of an attempt.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
+    }
+
+    /// Adds a tag.
+    pub fn tag(self, tag: &str) -> Self {
+        self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds a header, which travels with the job to its handler.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.with(|job| {
+            job.headers.insert(name.to_owned(), value.to_owned());
+        })
+    }
+
+    /// The job as it would be enqueued, for instance as a node of a graph.
+    ///
+    /// # Errors
+    /// Its input cannot be written, or a name is invalid.
+    pub fn build(self) -> Result<NewJob, Error> {
+        self.job
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut NewJob)) -> Self {
+        if let Ok(job) = &mut self.job {
+            change(job);
+        }
+        self
+    }
+}
+
+impl<'c, J: Job> IntoFuture for JobBuilder<'c, J> {
+    type Output = Result<JobHandle<J>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let job = self.job?;
+            let id = job.id;
+            let placed = self.client.enqueue_new(job).await?;
+            Ok(JobHandle { id, placed, job: PhantomData })
+        })
+    }
+}

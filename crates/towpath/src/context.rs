@@ -1,0 +1,131 @@
+//! What a handler knows of its attempt.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use towpath_core::dispatch::CancelWhy;
+use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
+use towpath_core::{JobId, StoreError, Timestamp};
+
+use crate::client::Client;
+
+/// A handler's attempt: who it is, whether it should stop, what its parents left.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    head: Head,
+    headers: BTreeMap<String, String>,
+    enqueued_at: Timestamp,
+    cancel: watch::Receiver<Option<CancelWhy>>,
+    client: Client,
+}
+
+/// Why an attempt should stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancellation {
+    /// Somebody asked to cancel the job or its graph.
+    Asked,
+    /// The attempt takes longer than its timeout.
+    Timeout,
+    /// The job's deadline has passed.
+    Deadline,
+    /// The worker shuts down; the job will run again elsewhere.
+    Shutdown,
+    /// The job is somebody else's now; what this attempt reports will not count.
+    Lost,
+}
+
+impl Context {
+    pub(crate) fn new(claimed: &Claimed, cancel: watch::Receiver<Option<CancelWhy>>, client: Client) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                head: claimed.head.clone(),
+                headers: claimed.headers.clone(),
+                enqueued_at: claimed.enqueued_at,
+                cancel,
+                client,
+            }),
+        }
+    }
+
+    /// The job.
+    pub fn job(&self) -> JobId {
+        self.inner.head.id
+    }
+
+    /// The number of this attempt, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.inner.head.counters.attempt
+    }
+
+    /// How many attempts have failed before.
+    pub fn failures(&self) -> u32 {
+        self.inner.head.counters.failures
+    }
+
+    /// When the job was enqueued, on the store's clock.
+    pub fn enqueued_at(&self) -> Timestamp {
+        self.inner.enqueued_at
+    }
+
+    /// Its place in a graph.
+    pub fn node(&self) -> Option<&NodeRef> {
+        self.inner.head.node.as_ref()
+    }
+
+    /// What travels with the job.
+    pub fn headers(&self) -> &BTreeMap<String, String> {
+        &self.inner.headers
+    }
+
+    /// A client on the same store.
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// How the node's direct parents ended, in the order of its edges. Empty for a job outside a graph.
+    ///
+    /// # Errors
+    /// The store could not be asked.
+    pub async fn upstream(&self) -> Result<Vec<Upstream>, StoreError> {
+        if self.inner.head.node.is_none() {
+            return Ok(Vec::new());
+        }
+        self.inner.client.store().upstream(self.inner.head.id).await
+    }
+
+    /// Why the attempt should stop, if it should.
+    pub fn cancellation(&self) -> Option<Cancellation> {
+        self.inner.cancel.borrow().as_ref().map(cancellation)
+    }
+
+    /// Waits until the attempt should stop, and says why.
+    ///
+    /// After that the handler has a grace (10 s unless the worker says otherwise) to clean up; then it is dropped.
+    ///
+    /// # Cancel safety
+    /// Safe: a later call answers at once.
+    pub async fn cancelled(&self) -> Cancellation {
+        let mut cancel = self.inner.cancel.clone();
+        match cancel.wait_for(Option::is_some).await {
+            Ok(why) => why.as_ref().map_or(Cancellation::Lost, cancellation),
+            // The worker is gone, and with it the claim.
+            Err(_) => Cancellation::Lost,
+        }
+    }
+}
+
+fn cancellation(why: &CancelWhy) -> Cancellation {
+    match why {
+        CancelWhy::Asked(_) => Cancellation::Asked,
+        CancelWhy::Timeout => Cancellation::Timeout,
+        CancelWhy::Deadline => Cancellation::Deadline,
+        CancelWhy::Shutdown => Cancellation::Shutdown,
+        CancelWhy::Lost => Cancellation::Lost,
+    }
+}

@@ -1,0 +1,81 @@
+//! What can go wrong for a client.
+
+use towpath_core::store::Refusal;
+use towpath_core::{Cause, EncodeError, InvalidGraph, InvalidName, JobId, State, StoreError};
+
+/// Why a client's call did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store could not do it. See [`StoreError::kind`] for what helps.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store refused it; nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A graph is invalid; nothing was written.
+    #[error(transparent)]
+    Graph(#[from] InvalidGraph),
+    /// A name is invalid; nothing was written.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// A job's input cannot be written.
+    #[error("the input of kind {kind} cannot be stored: {source}")]
+    Encode {
+        /// The kind.
+        kind: String,
+        /// Why.
+        source: EncodeError,
+    },
+    /// The address of a store is not understood.
+    #[error("{url:?} is no store: {problem}")]
+    Address {
+        /// The address, without what may be a password.
+        url: String,
+        /// What is wrong, and what is understood.
+        problem: String,
+    },
+}
+
+/// Why a job has no output to give.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// It ended otherwise than by success.
+    #[error("job {id} is {state}{}{}", because(.cause), said(.error))]
+    Ended {
+        /// The job.
+        id: JobId,
+        /// Its end.
+        state: State,
+        /// Why.
+        cause: Option<Cause>,
+        /// Its last failure.
+        error: Option<String>,
+    },
+    /// It is not stored: never enqueued, or pruned.
+    #[error("there is no job {id}: it was never enqueued, or has been pruned")]
+    Unknown {
+        /// The job.
+        id: JobId,
+    },
+    /// Its output is of another shape than the type asked for.
+    #[error("the output of job {id} cannot be read: {problem}")]
+    Decode {
+        /// The job.
+        id: JobId,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// The store could not be asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn because(cause: &Option<Cause>) -> String {
+    cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default()
+}
+
+fn said(error: &Option<String>) -> String {
+    error.as_ref().map(|e| format!(" ({e})")).unwrap_or_default()
+}

@@ -1,0 +1,139 @@
+//! How a handler says that it did not succeed.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use towpath_core::{Report, Retry};
+
+/// What a handler returns when it does not succeed. Any error becomes one by `?`: it is then retried by the
+/// job's policy.
+///
+/// It is not an [`Error`] itself, so that every error can be turned into it.
+///
+/// ```
+/// use std::time::Duration;
+/// use towpath::Failure;
+///
+/// fn check(code: u16) -> Result<(), Failure> {
+///     match code {
+///         200 => Ok(()),
+///         404 => Err(Failure::permanent("no such page")),
+///         429 => Err(Failure::retry_after("too many requests", Duration::from_secs(30))),
+///         503 => Err(Failure::snooze(Duration::from_secs(60))),
+///         _ => Err(Failure::new(format!("status {code}"))),
+///     }
+/// }
+/// assert!(check(503).is_err());
+/// ```
+#[derive(Debug)]
+pub struct Failure {
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Failed { error: String, retry: Retry, log: Option<String> },
+    Snoozed(Duration),
+    Revoked(String),
+    Skipped(String),
+    Stopped,
+}
+
+impl Failure {
+    /// A failure that is retried by the job's policy.
+    pub fn new(error: impl fmt::Display) -> Self {
+        Self::failed(error, Retry::ByPolicy)
+    }
+
+    /// A failure that no retry can mend: the job is dead at once.
+    pub fn permanent(error: impl fmt::Display) -> Self {
+        Self::failed(error, Retry::Never)
+    }
+
+    /// A failure that is retried after this long, if attempts are left.
+    pub fn retry_after(error: impl fmt::Display, wait: Duration) -> Self {
+        Self::failed(error, Retry::After(wait))
+    }
+
+    /// Not a failure: the job goes back for this long, and its attempt is refunded.
+    pub fn snooze(wait: Duration) -> Self {
+        Self { what: What::Snoozed(wait) }
+    }
+
+    /// Ends the job as cancelled.
+    pub fn revoke(reason: impl fmt::Display) -> Self {
+        Self { what: What::Revoked(reason.to_string()) }
+    }
+
+    /// Ends the job as skipped, as if its branch were not taken.
+    pub fn skip(reason: impl fmt::Display) -> Self {
+        Self { what: What::Skipped(reason.to_string()) }
+    }
+
+    /// What a handler returns when it was told to stop and has.
+    pub fn stopped() -> Self {
+        Self { what: What::Stopped }
+    }
+
+    /// Adds what the attempt logged; head and tail are kept, at most 64 KiB.
+    pub fn with_log(mut self, text: impl Into<String>) -> Self {
+        if let What::Failed { log, .. } = &mut self.what {
+            *log = Some(text.into());
+        }
+        self
+    }
+
+    fn failed(error: impl fmt::Display, retry: Retry) -> Self {
+        Self { what: What::Failed { error: error.to_string(), retry, log: None } }
+    }
+
+    pub(crate) fn into_report(self) -> Report {
+        match self.what {
+            What::Failed { error, retry, log } => Report::Failed { error, retry, log },
+            What::Snoozed(wait) => Report::Snoozed { wait },
+            What::Revoked(reason) => Report::Revoked { reason },
+            What::Skipped(reason) => Report::Skipped { reason },
+            What::Stopped => Report::Stopped,
+        }
+    }
+}
+
+impl<E: Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Self::new(text)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Failed { error, .. } => f.write_str(error),
+            What::Snoozed(wait) => write!(f, "put back for {wait:?}"),
+            What::Revoked(reason) => write!(f, "revoked: {reason}"),
+            What::Skipped(reason) => write!(f, "skipped: {reason}"),
+            What::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_comes_with_its_causes() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("reading the list")]
+        struct Outer(#[source] std::io::Error);
+        let failure = Failure::from(Outer(std::io::Error::other("disk gone")));
+        assert_eq!(failure.to_string(), "reading the list: disk gone");
+    }
+}

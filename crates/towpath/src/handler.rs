@@ -1,0 +1,116 @@
+//! Handlers: typed outside, erased inside.
+
+use std::any::TypeId;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use towpath_core::{Payload, Report, Retry, limits};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::job::Job;
+
+/// A job that knows how to perform itself.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use towpath::{Context, Failure, Job, Perform};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(kind = "double", output = u64)]
+/// struct Double(u64);
+///
+/// impl Perform for Double {
+///     async fn perform(self, _cx: Context) -> Result<u64, Failure> {
+///         Ok(2 * self.0)
+///     }
+/// }
+/// ```
+pub trait Perform: Job {
+    /// Does the work of one attempt. It may run more than once: a worker can die after the work and before its
+    /// outcome is stored.
+    fn perform(self, cx: Context) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
+}
+
+pub(crate) type ReportFuture = Pin<Box<dyn Future<Output = Report> + Send>>;
+
+/// A handler without its types: payload in, report out.
+pub(crate) enum Erased {
+    /// Runs on the runtime.
+    Async(Arc<dyn Fn(Payload, Context) -> ReportFuture + Send + Sync>),
+    /// Runs on a thread of its own, since it blocks.
+    Blocking(Arc<dyn Fn(Payload, Context) -> Report + Send + Sync>),
+}
+
+pub(crate) fn erase<J, F, Fut, E>(build: u64, handler: F) -> Erased
+where
+    J: Job,
+    F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<J::Output, E>> + Send + 'static,
+    E: Into<Failure>,
+{
+    Erased::Async(Arc::new(move |input, cx| match decode::<J>(&input) {
+        Ok(job) => {
+            let work = handler(job, cx);
+            Box::pin(async move { report::<J>(work.await.map_err(Into::into)) })
+        }
+        Err(problem) => Box::pin(std::future::ready(Report::Undecodable { problem, build })),
+    }))
+}
+
+pub(crate) fn erase_blocking<J, F, E>(build: u64, handler: F) -> Erased
+where
+    J: Job,
+    F: Fn(J, Context) -> Result<J::Output, E> + Send + Sync + 'static,
+    E: Into<Failure>,
+{
+    Erased::Blocking(Arc::new(move |input, cx| match decode::<J>(&input) {
+        Ok(job) => report::<J>(handler(job, cx).map_err(Into::into)),
+        Err(problem) => Report::Undecodable { problem, build },
+    }))
+}
+
+fn decode<J: Job>(input: &Payload) -> Result<J, String> {
+    let read = if input.bytes.is_empty() { Payload::json_bytes(&b"null"[..]).decode() } else { input.decode() };
+    read.map_err(|e| format!("the input does not fit {}: {e}", J::KIND))
+}
+
+fn report<J: Job>(result: Result<J::Output, Failure>) -> Report {
+    match result {
+        Ok(output) => match encode(&output) {
+            Ok(output) => Report::Succeeded { output, branches: Vec::new() },
+            Err(error) => Report::Failed { error, retry: Retry::Never, log: None },
+        },
+        Err(failure) => failure.into_report(),
+    }
+}
+
+/// An output's payload. The unit leaves none. One that cannot be kept fails the attempt for good: running again
+/// would only make it again.
+fn encode<O: serde::Serialize + 'static>(output: &O) -> Result<Option<Payload>, String> {
+    if TypeId::of::<O>() == TypeId::of::<()>() {
+        return Ok(None);
+    }
+    let payload = Payload::json(output).map_err(|e| format!("the output cannot be stored: {e}"))?;
+    let (bytes, max) = (payload.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+    if bytes > max {
+        return Err(format!(
+            "the output has {bytes} bytes, at most {max} are allowed: store it elsewhere and return a reference"
+        ));
+    }
+    Ok(Some(payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_cannot_be_kept_says_why() {
+        assert_eq!(encode(&()), Ok(None));
+        assert!(encode(&Some(1)).unwrap().is_some());
+        assert!(encode(&"a\0b").unwrap_err().contains("NUL character"));
+        assert!(encode(&"x".repeat(1 << 20)).unwrap_err().starts_with("the output has 1048578 bytes"));
+    }
+}

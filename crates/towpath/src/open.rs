@@ -1,0 +1,63 @@
+//! From an address to a store.
+
+use std::sync::Arc;
+
+use towpath_core::Store;
+
+use crate::error::Error;
+
+/// Opens the store at an address and brings its schema up to date.
+pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, Error> {
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    match scheme {
+        "sqlite" => open_sqlite(rest.strip_prefix("//").unwrap_or(rest)).await,
+        "postgres" | "postgresql" => open_postgres(url).await,
+        _ => Err(Error::Address {
+            url: without_password(url),
+            problem: "use sqlite:PATH or postgres://USER@HOST/DATABASE".into(),
+        }),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite(path: &str) -> Result<Arc<dyn Store>, Error> {
+    let store = towpath_sqlite::SqliteStore::open(path, towpath_sqlite::SqliteOptions::default())?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn open_sqlite(path: &str) -> Result<Arc<dyn Store>, Error> {
+    Err(Error::Address { url: format!("sqlite:{path}"), problem: "this build lacks the feature `sqlite`".into() })
+}
+
+#[cfg(feature = "postgres")]
+async fn open_postgres(url: &str) -> Result<Arc<dyn Store>, Error> {
+    let store = towpath_postgres::PostgresStore::connect(url, towpath_postgres::PostgresOptions::default())?;
+    store.migrate().await?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn open_postgres(url: &str) -> Result<Arc<dyn Store>, Error> {
+    Err(Error::Address { url: without_password(url), problem: "this build lacks the feature `postgres`".into() })
+}
+
+/// An address that can be shown: what stands before an `@` is left out.
+fn without_password(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_is_not_understood_names_those_that_are() {
+        let refused = open("mysql://ann:secret@db/app").await.err().unwrap().to_string();
+        assert_eq!(refused, "\"mysql://…@db/app\" is no store: use sqlite:PATH or postgres://USER@HOST/DATABASE");
+        assert!(open("app.db").await.err().unwrap().to_string().contains("sqlite:PATH"));
+    }
+}

@@ -1,0 +1,225 @@
+//! The kinds that a worker serves. All problems of a registry are reported together, before anything starts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use towpath_core::Kind;
+use towpath_core::store::Served;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::handler::{Erased, Perform, erase, erase_blocking};
+use crate::job::Job;
+
+/// Handlers by kind.
+#[derive(Default)]
+pub struct Registry {
+    entries: BTreeMap<&'static str, Entry>,
+    problems: Vec<RegistryProblem>,
+}
+
+struct Entry {
+    version: u16,
+    make: Box<dyn FnOnce(u64) -> Erased + Send>,
+}
+
+/// One thing wrong with a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegistryProblem {
+    /// Two handlers for one kind.
+    Duplicate {
+        /// The kind.
+        kind: String,
+    },
+    /// A name that cannot be one.
+    Invalid {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No handler at all.
+    Empty,
+}
+
+impl fmt::Display for RegistryProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicate { kind } => write!(f, "the kind {kind} has two handlers: remove one"),
+            Self::Invalid { problem } => f.write_str(problem),
+            Self::Empty => f.write_str("no handler is registered: add one"),
+        }
+    }
+}
+
+/// A worker that cannot start, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidRegistry {
+    /// At least one problem.
+    pub problems: Vec<RegistryProblem>,
+}
+
+impl fmt::Display for InvalidRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the worker cannot start: ")?;
+        for (at, problem) in self.problems.iter().enumerate() {
+            let semicolon = if at == 0 { "" } else { "; " };
+            write!(f, "{semicolon}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InvalidRegistry {}
+
+impl Registry {
+    /// A registry without handlers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an async handler for the kind of its first parameter.
+    pub fn handle<J, F, Fut, E>(&mut self, handler: F)
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<J::Output, E>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.add::<J>(Box::new(|build| erase::<J, F, Fut, E>(build, handler)));
+    }
+
+    /// Adds a handler that blocks, for the kind of its first parameter. It runs on a thread for blocking work and
+    /// cannot be stopped by force.
+    pub fn handle_blocking<J, F, E>(&mut self, handler: F)
+    where
+        J: Job,
+        F: Fn(J, Context) -> Result<J::Output, E> + Send + Sync + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.add::<J>(Box::new(|build| erase_blocking::<J, F, E>(build, handler)));
+    }
+
+    /// Adds a job that performs itself.
+    pub fn perform<J: Perform>(&mut self) {
+        self.handle(|job: J, cx: Context| job.perform(cx));
+    }
+
+    fn add<J: Job>(&mut self, make: Box<dyn FnOnce(u64) -> Erased + Send>) {
+        match Kind::new(J::KIND) {
+            Err(e) => self.problems.push(RegistryProblem::Invalid { problem: e.to_string() }),
+            Ok(kind) if kind.is_reserved() => {
+                let problem = format!("the kind {kind} is kept for the product: choose another");
+                self.problems.push(RegistryProblem::Invalid { problem });
+            }
+            Ok(_) => {}
+        }
+        if self.entries.insert(J::KIND, Entry { version: J::VERSION, make }).is_some() {
+            self.problems.push(RegistryProblem::Duplicate { kind: J::KIND.to_owned() });
+        }
+    }
+
+    pub(crate) fn problem(&mut self, problem: RegistryProblem) {
+        self.problems.push(problem);
+    }
+
+    /// The kinds and versions, a line each in the order of their names: commit it and compare it in a test, so that
+    /// a rename is seen in review.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Failure, Job, Registry};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "greet")]
+    /// # struct Greet;
+    /// let mut registry = Registry::new();
+    /// registry.handle(|_job: Greet, _cx| async { Ok::<_, Failure>(()) });
+    /// assert_eq!(registry.manifest(), "greet 1\n");
+    /// ```
+    pub fn manifest(&self) -> String {
+        self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version)).collect()
+    }
+
+    /// Checks everything and gives the handlers their build.
+    pub(crate) fn finish(mut self) -> Result<Handlers, InvalidRegistry> {
+        if self.entries.is_empty() {
+            self.problems.push(RegistryProblem::Empty);
+        }
+        if !self.problems.is_empty() {
+            return Err(InvalidRegistry { problems: self.problems });
+        }
+        let build = fnv(self.manifest().as_bytes());
+        let serves: Vec<Served> = self
+            .entries
+            .iter()
+            .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), version: entry.version })
+            .collect();
+        let by_kind = self.entries.into_iter().map(|(kind, entry)| (kind, (entry.make)(build))).collect();
+        Ok(Handlers { build, serves: serves.into(), by_kind })
+    }
+}
+
+/// A checked registry.
+pub(crate) struct Handlers {
+    pub(crate) build: u64,
+    pub(crate) serves: Arc<[Served]>,
+    by_kind: BTreeMap<&'static str, Erased>,
+}
+
+impl Handlers {
+    pub(crate) fn get(&self, kind: &Kind) -> Option<&Erased> {
+        self.by_kind.get(kind.as_str())
+    }
+}
+
+/// FNV-1a, 64 bits: the same on every machine and in every release.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    // Stores keep it as a signed number.
+    hash >> 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::{Deserialize, Serialize};
+
+    macro_rules! job {
+        ($name:ident, $kind:literal) => {
+            #[derive(Serialize, Deserialize)]
+            struct $name;
+            impl Job for $name {
+                const KIND: &'static str = $kind;
+                type Output = ();
+            }
+        };
+    }
+    job!(Bad, "Send Mail");
+    job!(One, "one");
+    job!(AlsoOne, "one");
+    job!(Reserved, "towpath.end");
+
+    #[test]
+    fn all_problems_are_reported_together() {
+        let mut registry = Registry::new();
+        registry.handle(|_: Bad, _| async { Ok::<_, Failure>(()) });
+        registry.handle(|_: One, _| async { Ok::<_, Failure>(()) });
+        registry.handle(|_: AlsoOne, _| async { Ok::<_, Failure>(()) });
+        registry.handle(|_: Reserved, _| async { Ok::<_, Failure>(()) });
+        let refused = registry.finish().err().unwrap().to_string();
+        assert_eq!(
+            refused,
+            "the worker cannot start: kind \"Send Mail\" contains 'S': use only a-z 0-9 . _ -; \
+             the kind one has two handlers: remove one; \
+             the kind towpath.end is kept for the product: choose another"
+        );
+    }
+
+    #[test]
+    fn the_build_follows_from_kinds_and_versions() {
+        assert_ne!(fnv(b"one 1\n"), fnv(b"one 2\n"));
+        assert!(i64::try_from(fnv(b"one 1\n")).is_ok());
+    }
+}

@@ -1,0 +1,233 @@
+//! The worker: registers handlers, then runs a pump until it is told to stop.
+
+mod attempt;
+mod peers;
+mod pump;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use towpath_core::dispatch::{Command, DispatchConfig, Dispatcher, QueueSlots};
+use towpath_core::store::{Served, WorkerIdentity};
+use towpath_core::{Queue, defaults};
+
+use crate::client::Client;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::handler::Perform;
+use crate::host;
+use crate::job::Job;
+use crate::random;
+use crate::registry::{InvalidRegistry, Registry, RegistryProblem};
+use pump::{Message, Pump};
+
+/// A set of handlers that serves queues of a store.
+pub struct Worker {
+    pump: Pump,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+/// A worker that runs. Dropping the handle lets it run on.
+#[derive(Debug)]
+pub struct WorkerHandle {
+    messages: mpsc::UnboundedSender<Message>,
+    running: watch::Receiver<u32>,
+    task: JoinHandle<()>,
+}
+
+/// Puts a worker together.
+pub struct WorkerBuilder {
+    client: Client,
+    registry: Registry,
+    queues: Vec<(String, u16)>,
+    name: Option<String>,
+    lease: Duration,
+    drain_limit: Duration,
+    abort_grace: Duration,
+}
+
+impl Worker {
+    /// A worker on the client's store. Without further settings it serves the queue `default` with 100 slots.
+    pub fn builder(client: &Client) -> WorkerBuilder {
+        WorkerBuilder {
+            client: client.clone(),
+            registry: Registry::new(),
+            queues: Vec::new(),
+            name: None,
+            lease: defaults::LEASE,
+            drain_limit: defaults::DRAIN_LIMIT,
+            abort_grace: defaults::ABORT_GRACE,
+        }
+    }
+
+    /// Runs until `shutdown` is ready, then shuts down in good order: claims nothing more, hands back what it has not
+    /// started, lets handlers finish up to the drain limit, then cancels them.
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) {
+        let handle = self.start();
+        shutdown.await;
+        handle.shutdown().await;
+    }
+
+    fn start(self) -> WorkerHandle {
+        let running = self.pump.running();
+        let task = tokio::spawn(self.pump.run());
+        WorkerHandle { messages: self.messages, running, task }
+    }
+}
+
+impl WorkerHandle {
+    /// Shuts down in good order and waits until it is done. Leases are renewed until the last handler is done.
+    pub async fn shutdown(self) {
+        self.tell(Command::Shutdown);
+        if let Err(error) = self.task.await
+            && error.is_panic()
+        {
+            tracing::error!(%error, "the worker's pump panicked; its lease hands its jobs over");
+        }
+    }
+
+    /// Begins a shutdown. A second call does not wait for handlers but cancels them at once.
+    pub fn begin_shutdown(&self) {
+        self.tell(Command::Shutdown);
+    }
+
+    /// Claims nothing more until [`resume`](Self::resume).
+    pub fn quiet(&self) {
+        self.tell(Command::Quiet);
+    }
+
+    /// Claims again.
+    pub fn resume(&self) {
+        self.tell(Command::Resume);
+    }
+
+    /// How many handlers are at work.
+    pub fn running(&self) -> u32 {
+        *self.running.borrow()
+    }
+
+    /// Waits until the worker is gone.
+    pub async fn join(self) {
+        let _ = self.task.await;
+    }
+
+    fn tell(&self, command: Command) {
+        // A worker that is gone needs no telling.
+        let _ = self.messages.send(Message::Command(command));
+    }
+}
+
+impl WorkerBuilder {
+    /// Serves a queue with so many slots: jobs of it that run at once. May be called for several queues.
+    pub fn queue(mut self, name: &str, slots: u16) -> Self {
+        self.queues.push((name.to_owned(), slots));
+        self
+    }
+
+    /// Adds an async handler for the kind of its first parameter.
+    pub fn handle<J, F, Fut, E>(mut self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<J::Output, E>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.registry.handle(handler);
+        self
+    }
+
+    /// Adds a handler that blocks its thread. It cannot be stopped by force: look at [`Context::cancellation`].
+    pub fn handle_blocking<J, F, E>(mut self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Result<J::Output, E> + Send + Sync + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.registry.handle_blocking(handler);
+        self
+    }
+
+    /// Adds a job that performs itself.
+    pub fn perform<J: Perform>(mut self) -> Self {
+        self.registry.perform::<J>();
+        self
+    }
+
+    /// Names the worker for people; otherwise it is called after its host and process.
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = Some(name.to_owned());
+        self
+    }
+
+    /// How long its claims hold without a heartbeat (10 s). A shorter one hands over sooner and bears less.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How long a shutdown waits for handlers (25 s).
+    pub fn drain_limit(mut self, limit: Duration) -> Self {
+        self.drain_limit = limit;
+        self
+    }
+
+    /// How long a handler that was told to stop may take before it is dropped (10 s).
+    pub fn abort_grace(mut self, grace: Duration) -> Self {
+        self.abort_grace = grace;
+        self
+    }
+
+    /// Checks everything and starts the worker.
+    ///
+    /// # Errors
+    /// All problems of its kinds and queues at once.
+    pub fn start(self) -> Result<WorkerHandle, InvalidRegistry> {
+        Ok(self.build()?.start())
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// All problems of its kinds and queues at once.
+    pub fn build(mut self) -> Result<Worker, InvalidRegistry> {
+        if self.queues.is_empty() {
+            self.queues.push((Queue::DEFAULT.to_owned(), defaults::SLOTS));
+        }
+        let mut queues: Vec<(Queue, u16)> = Vec::new();
+        for (name, slots) in &self.queues {
+            let invalid = |problem: String| RegistryProblem::Invalid { problem };
+            match Queue::new(name) {
+                Err(e) => self.registry.problem(invalid(e.to_string())),
+                Ok(_) if *slots == 0 => {
+                    self.registry.problem(invalid(format!("queue {name} has no slot: give it at least 1")))
+                }
+                Ok(queue) if queues.iter().any(|(q, _)| *q == queue) => {
+                    self.registry.problem(invalid(format!("queue {name} is named twice: remove one")));
+                }
+                Ok(queue) => queues.push((queue, *slots)),
+            }
+        }
+        let handlers = self.registry.finish()?;
+        let host = host::this_process();
+        let identity = WorkerIdentity {
+            name: self.name.unwrap_or_else(|| format!("{}/{}", host.machine.get(..8).unwrap_or("host"), host.pid)),
+            host: host.clone(),
+            build: handlers.build,
+            queues: queues.iter().map(|(q, _)| q.to_string()).collect(),
+        };
+        let slots = |(queue, slots): (Queue, u16)| {
+            let serves: Arc<[Served]> = handlers.serves.clone();
+            QueueSlots { queue, slots, serves }
+        };
+        let mut config = DispatchConfig::new(random::incarnation(), identity, queues.into_iter().map(slots).collect());
+        config.lease = self.lease;
+        config.heartbeat = (self.lease * 3 / 10).min(defaults::HEARTBEAT);
+        config.drain_limit = self.drain_limit;
+        config.abort_grace = self.abort_grace;
+        let (pump, messages) = Pump::new(self.client, handlers, host, Dispatcher::new(config));
+        Ok(Worker { pump, messages })
+    }
+}

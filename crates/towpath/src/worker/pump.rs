@@ -1,0 +1,274 @@
+//! The pump: carries events to the dispatcher and its effects to the store and the handlers.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, watch};
+use towpath_core::dispatch::{Command, Dispatcher, Effect, Event, Failure, PeerNews};
+use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId};
+use towpath_core::{Fence, Incarnation, Report, Store, StoreError, StoreErrorKind, Timestamp, defaults};
+
+use super::attempt::Attempt;
+use super::peers;
+use crate::client::Client;
+use crate::registry::Handlers;
+
+/// What tasks tell the pump.
+pub(super) enum Message {
+    Finished { fence: Fence, report: Report },
+    Beat(Result<BeatReply, Failure>),
+    Peers(PeerNews),
+    Command(Command),
+}
+
+pub(super) struct Pump {
+    client: Client,
+    store: Arc<dyn Store>,
+    handlers: Handlers,
+    host: HostId,
+    dispatcher: Dispatcher,
+    worker: Incarnation,
+    attempts: HashMap<i64, Attempt>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    outbox: mpsc::UnboundedSender<Message>,
+    running: watch::Sender<u32>,
+    started: Instant,
+    /// The store's clock as last seen, and when.
+    clock: (Timestamp, Instant),
+}
+
+type Exchange = Pin<Box<dyn Future<Output = Event> + Send>>;
+
+impl Pump {
+    pub(super) fn new(
+        client: Client,
+        handlers: Handlers,
+        host: HostId,
+        dispatcher: Dispatcher,
+    ) -> (Self, mpsc::UnboundedSender<Message>) {
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        let store = client.store().clone();
+        let started = Instant::now();
+        let worker = dispatcher.worker();
+        let pump = Self {
+            client,
+            store,
+            handlers,
+            host,
+            dispatcher,
+            worker,
+            attempts: HashMap::new(),
+            inbox,
+            outbox: outbox.clone(),
+            running: watch::channel(0).0,
+            started,
+            clock: (Timestamp::ZERO, started),
+        };
+        (pump, outbox)
+    }
+
+    pub(super) fn running(&self) -> watch::Receiver<u32> {
+        self.running.subscribe()
+    }
+
+    /// Runs until the dispatcher has left its store.
+    pub(super) async fn run(mut self) {
+        let mut hints = self.store.hints();
+        let mut exchange: Option<Exchange> = None;
+        let sleep = tokio::time::sleep(Duration::ZERO);
+        tokio::pin!(sleep);
+        let mut inbox = Vec::new();
+        loop {
+            let now = self.started.elapsed();
+            for effect in self.dispatcher.decide(now) {
+                if let Some(next) = self.carry_out(effect) {
+                    exchange = Some(next);
+                }
+            }
+            if self.dispatcher.is_gone() {
+                return;
+            }
+            self.running.send_if_modified(|n| {
+                let running = u32::try_from(self.dispatcher.running()).unwrap_or(u32::MAX);
+                std::mem::replace(n, running) != running
+            });
+            let wake = self.started + self.dispatcher.next_wake().min(Duration::from_secs(86_400));
+            let wake = tokio::time::Instant::from_std(wake);
+            if sleep.deadline() != wake {
+                sleep.as_mut().reset(wake);
+            }
+            tokio::select! {
+                biased;
+                // What handlers report rides with the next turn, so it is taken in before the store is asked.
+                count = self.inbox.recv_many(&mut inbox, 4_096) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for message in inbox.drain(..) {
+                        self.take(message);
+                    }
+                }
+                event = async { if let Some(exchange) = &mut exchange { exchange.await } else { std::future::pending().await } } => {
+                    exchange = None;
+                    self.note_clock(&event);
+                    self.dispatcher.take(event, self.started.elapsed());
+                }
+                hint = hints.next() => self.hint(hint, &mut hints),
+                () = &mut sleep => {}
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        let now = self.started.elapsed();
+        let event = match message {
+            Message::Finished { fence, report } => {
+                self.attempts.remove(&fence.key);
+                Event::Finished { fence, report }
+            }
+            Message::Beat(reply) => Event::Beat(reply),
+            Message::Peers(news) => Event::Peers(news),
+            Message::Command(command) => Event::Command(command),
+        };
+        self.dispatcher.take(event, now);
+    }
+
+    fn hint(&mut self, first: Hint, hints: &mut HintStream) {
+        let now = self.started.elapsed();
+        let mut next = Some(first);
+        while let Some(hint) = next {
+            match hint {
+                Hint::Ready(_) => self.dispatcher.take(Event::Hint, now),
+                Hint::Released { by, .. } if by != self.worker => self.dispatcher.take(Event::Hint, now),
+                Hint::Cancel => self.dispatcher.take(Event::CancelHint, now),
+                Hint::Anything => {
+                    self.dispatcher.take(Event::Hint, now);
+                }
+                _ => {}
+            }
+            next = hints.try_next();
+        }
+    }
+
+    fn note_clock(&mut self, event: &Event) {
+        let seen = match event {
+            Event::Turn(Ok(reply)) => reply.now,
+            Event::Rescued(Ok(reply)) => reply.now,
+            _ => return,
+        };
+        self.clock = (seen, Instant::now());
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Option<Exchange> {
+        match effect {
+            Effect::Turn(turn) => {
+                let store = self.store.clone();
+                return Some(Box::pin(async move {
+                    let reply = store.turn(*turn).await;
+                    Event::Turn(reply.map(Box::new).map_err(|e| failed(&e)))
+                }));
+            }
+            Effect::Rescue(ask) => {
+                let store = self.store.clone();
+                return Some(Box::pin(async move {
+                    let reply = store.rescue(*ask).await;
+                    if let Ok(reply) = &reply
+                        && !reply.rescued.is_empty()
+                    {
+                        tracing::info!(jobs = reply.rescued.len(), "took over jobs of dead workers");
+                    }
+                    Event::Rescued(reply.map_err(|e| failed(&e)))
+                }));
+            }
+            Effect::Beat(beat) => self.beat(*beat),
+            Effect::LookForPeers => self.look_for_peers(),
+            Effect::Prune => self.prune(),
+            Effect::Start(claimed) => {
+                let fence = claimed.head.fence;
+                match self.handlers.get(&claimed.head.kind) {
+                    Some(handler) => {
+                        let attempt = Attempt::start(handler, *claimed, self.client.clone(), self.outbox.clone());
+                        self.attempts.insert(fence.key, attempt);
+                    }
+                    // No store gives a kind that was not asked for.
+                    None => {
+                        let _ = self.outbox.send(Message::Finished { fence, report: Report::HandedBack });
+                    }
+                }
+            }
+            Effect::Cancel { fence, why } => {
+                if let Some(attempt) = self.attempts.get(&fence.key) {
+                    attempt.cancel(why);
+                }
+            }
+            Effect::Abort { fence } => {
+                if let Some(attempt) = self.attempts.get(&fence.key) {
+                    attempt.abort();
+                }
+            }
+            Effect::Stuck { fence } => {
+                tracing::error!(job = fence.key, "a handler was aborted and does not stop: it keeps its slot");
+            }
+            Effect::Gone => {}
+        }
+        None
+    }
+
+    /// Heartbeats go their own way, so that a slow turn never costs the lease.
+    fn beat(&self, beat: Beat) {
+        let store = self.store.clone();
+        let outbox = self.outbox.clone();
+        tokio::spawn(async move {
+            let reply = store.extend(beat).await;
+            let _ = outbox.send(Message::Beat(reply.map_err(|e| failed(&e))));
+        });
+    }
+
+    fn look_for_peers(&self) {
+        let store = self.store.clone();
+        let outbox = self.outbox.clone();
+        let host = self.host.clone();
+        let worker = self.worker;
+        let (seen, at) = self.clock;
+        let now = seen + at.elapsed();
+        tokio::spawn(async move {
+            match peers::look(&store, worker, &host, now).await {
+                Ok(news) => {
+                    let _ = outbox.send(Message::Peers(news));
+                }
+                Err(error) => tracing::warn!(%error, "cannot look for other workers; trying again"),
+            }
+        });
+    }
+
+    fn prune(&self) {
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            // Again at once while there is more, within bounds: the next round comes soon.
+            for _ in 0..100 {
+                match store.prune(defaults::PRUNE_BATCH).await {
+                    Ok(pruned) if pruned.is_empty() => return,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot prune; trying again");
+                        return;
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn failed(error: &StoreError) -> Failure {
+    match error.kind {
+        StoreErrorKind::UnknownWorker => Failure::UnknownWorker,
+        StoreErrorKind::StaleTurn => Failure::StaleTurn,
+        _ => {
+            tracing::warn!(%error, "the store did not answer; trying again");
+            Failure::Other
+        }
+    }
+}

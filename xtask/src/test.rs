@@ -1,0 +1,40 @@
+//! Every test of correctness, on every store, with what they need.
+
+use crate::cluster::Cluster;
+use crate::command::cargo;
+use crate::pooler::Pooler;
+use crate::tools;
+
+/// Where tests find a throwaway cluster.
+const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
+
+pub(crate) fn run(names: &[String]) -> Result<(), String> {
+    tools::nextest()?;
+    let bin = tools::postgres()?;
+    let pgbouncer = tools::pgbouncer()?;
+    let cluster = Cluster::start(&bin)?;
+    let url = cluster.url();
+    let mut args = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
+    args.extend(names.iter().map(String::as_str));
+    cargo(&args, &[(POSTGRES, &url)])?;
+    if names.is_empty() {
+        let pooler = Pooler::start(&pgbouncer, &cluster)?;
+        let through = pooler.url();
+        eprintln!("the same for PostgreSQL, through a transaction pooler:");
+        let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", "test(/postgres/)"];
+        cargo(&args, &[(POSTGRES, &through)])?;
+        cargo(&["test", "--workspace", "--all-features", "--doc"], &[(POSTGRES, &url)])?;
+    }
+    match cluster.deadlocks() {
+        0 => Ok(()),
+        found => Err(format!("the server's log tells of {found} deadlocks; lock orders must not cross")),
+    }
+}
+
+pub(crate) fn hold_cluster() -> Result<(), String> {
+    let cluster = Cluster::start(&tools::postgres()?)?;
+    println!("export {POSTGRES}={}", cluster.url());
+    println!("press Enter to remove it");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map(|_| ()).map_err(|e| e.to_string())
+}

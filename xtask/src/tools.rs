@@ -1,0 +1,71 @@
+//! What the tests need on the machine: found, or installed, or named so that a person can install it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{cargo, is_root, output, run};
+
+/// The directory of PostgreSQL's programs.
+pub(crate) fn postgres() -> Result<PathBuf, String> {
+    if let Some(found) = find_postgres() {
+        return Ok(found);
+    }
+    install("postgresql")?;
+    find_postgres().ok_or_else(|| "PostgreSQL was installed, and its initdb is not found".into())
+}
+
+fn find_postgres() -> Option<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok().map(|e| e.path().join("bin")))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    homes.sort();
+    if let Some(newest) = homes.pop() {
+        return Some(newest);
+    }
+    let bin = output(Command::new("pg_config").arg("--bindir")).ok()?;
+    Some(PathBuf::from(bin)).filter(|bin| bin.join("initdb").exists())
+}
+
+/// The program of PgBouncer.
+pub(crate) fn pgbouncer() -> Result<PathBuf, String> {
+    for _ in 0..2 {
+        for place in ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"] {
+            if Path::new(place).exists() {
+                return Ok(place.into());
+            }
+        }
+        install("pgbouncer")?;
+    }
+    Err("PgBouncer was installed, and its program is not found".into())
+}
+
+/// Makes sure that `cargo nextest` works.
+pub(crate) fn nextest() -> Result<(), String> {
+    if output(Command::new("cargo").args(["nextest", "--version"])).is_ok() {
+        return Ok(());
+    }
+    cargo(&["install", "cargo-nextest", "--locked"], &[])
+}
+
+fn install(package: &str) -> Result<(), String> {
+    if !is_root() || output(Command::new("apt-get").arg("--version")).is_err() {
+        return Err(format!("{package} is missing: install it (on Debian: apt-get install {package}), then try again"));
+    }
+    eprintln!("+ apt-get install {package}");
+    // The tests start clusters of their own; the package's own cluster is not wanted.
+    let common = Path::new("/etc/postgresql-common");
+    if package == "postgresql" && !common.exists() {
+        let write = |()| std::fs::write(common.join("createcluster.conf"), "create_main_cluster = false\n");
+        std::fs::create_dir_all(common).and_then(write).map_err(|e| format!("cannot prepare the install: {e}"))?;
+    }
+    let apt = || {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive");
+        apt
+    };
+    run(apt().args(["update", "-qq"]))?;
+    run(apt().args(["install", "-y", "-qq", "--no-install-recommends", package]))
+}
