@@ -1,5 +1,6 @@
 //! The project's own commands. `cargo xtask test` runs every test of correctness and sets up what it needs.
 
+mod beside;
 mod cluster;
 mod command;
 mod pooler;

@@ -1,5 +1,6 @@
 //! Every test of correctness, on every store, with what they need.
 
+use crate::beside;
 use crate::cluster::Cluster;
 use crate::command::cargo;
 use crate::pooler::Pooler;
@@ -24,6 +25,7 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
         let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", "test(/postgres/)"];
         cargo(&args, &[(POSTGRES, &through)])?;
         cargo(&["test", "--workspace", "--all-features", "--doc"], &[(POSTGRES, &url)])?;
+        beside::run_all()?;
     }
     match cluster.deadlocks() {
         0 => Ok(()),

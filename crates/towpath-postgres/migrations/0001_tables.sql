@@ -124,7 +124,7 @@ create table towpath.ended (
   cause text,
   branches text
 );
-create index ended_prune on towpath.ended (prune_at) where prune_at is not null;
+create index ended_prune on towpath.ended (prune_at, job) where prune_at is not null;
 
 create table towpath.output (
   job bigint primary key,

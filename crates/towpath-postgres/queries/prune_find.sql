@@ -1,10 +1,11 @@
 -- Finds a graph to prune: one that is being pruned, or one past its retention.
 -- Returns graph (key) or no row. Index: stop, graph (prune_at). Locks: the graph's row; a locked one is skipped.
 select g.graph from towpath.graph g
+left join towpath.stop s on s.graph = g.graph and s.reason = 2
 where g.graph = any(array(
-    (select graph from towpath.stop where reason = 2 limit 8)
+    (select graph from towpath.stop where reason = 2 order by graph limit 8)
     union all
-    (select graph from towpath.graph where prune_at <= towpath.clock() order by prune_at limit 8)))
-order by g.prune_at
+    (select graph from towpath.graph where prune_at <= towpath.clock() order by prune_at, graph limit 8)))
+order by s.graph nulls last, g.prune_at, g.graph
 limit 1
-for update skip locked
+for update of g skip locked

@@ -1,8 +1,8 @@
 -- Deletes lone jobs past their retention.
--- $1 int limit. Returns jobs (how many). Index: ended (prune_at), primary keys. Locks: those rows; locked ones are skipped.
+-- $1 int limit. Returns jobs (how many). Index: ended (prune_at, job), primary keys. Locks: those rows; locked ones are skipped.
 with old as materialized (
   select job from towpath.ended where prune_at <= towpath.clock()
-  order by prune_at limit $1::int for update skip locked
+  order by prune_at, job limit $1::int for update skip locked
 ), gone as (
   delete from towpath.ended where job = any(array(select job from old)) returning job
 ), o as (

@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::enqueue::{Growth, Stored, Written, known_jobs};
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::release::{self, Release};
-use crate::rows::{count, stored, stop};
+use crate::release::{self, Arrival, Release};
+use crate::rows::{count, stop, stored};
 use crate::session::Session;
 use crate::store::Inner;
 
@@ -41,7 +41,7 @@ pub(crate) async fn append(
     let rows = session.run(Query::CountChildren, &[&parents, &graph.first_edge]).await?;
     let release = Release::of(&rows)?;
     written.undecided |= !release.undecided.is_empty();
-    written.lanes.extend(release::to_nobody(session, now, release).await?);
+    written.lanes.extend(release::to_nobody(session, now, release, Arrival::Appended).await?);
     Ok(Ok(Placed::Inserted))
 }
 

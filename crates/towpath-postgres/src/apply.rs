@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::release::{self, Release, standing};
+use crate::release::{self, Arrival, Release, standing};
 use crate::rows::{json, state, stop, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
@@ -125,10 +125,9 @@ impl Orders<'_> {
                         let Order { actor, reason, .. } = self.order;
                         let cause = ending.cause.clone();
                         asked.push(job.key);
-                        causes.push(json(&cause.unwrap_or_else(|| Cause::Asked {
-                            actor: actor.clone(),
-                            reason: reason.clone(),
-                        })));
+                        causes.push(json(
+                            &cause.unwrap_or_else(|| Cause::Asked { actor: actor.clone(), reason: reason.clone() }),
+                        ));
                         Changed::Asked
                     }
                     Some((State::Ready | State::Blocked, None)) => return Err(Fault::Again("a job moved just now")),
@@ -148,7 +147,7 @@ impl Orders<'_> {
 
     async fn place(&mut self, release: Release) -> Result<(), Fault> {
         self.news.undecided |= !release.undecided.is_empty();
-        self.lanes.extend(release::to_nobody(self.session, self.now, release).await?);
+        self.lanes.extend(release::to_nobody(self.session, self.now, release, Arrival::Now).await?);
         Ok(())
     }
 

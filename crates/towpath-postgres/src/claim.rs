@@ -27,9 +27,10 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     pub(crate) fn of(claim: &'a Claim) -> Self {
-        let served = claim.queues.iter().zip(1..).flat_map(|(queue, place)| {
-            queue.serves.iter().map(move |served| (place, queue.queue.as_str(), served))
-        });
+        let served =
+            claim.queues.iter().zip(1..).flat_map(|(queue, place)| {
+                queue.serves.iter().map(move |served| (place, queue.queue.as_str(), served))
+            });
         let mut wanted = Self {
             places: Vec::new(),
             queues: Vec::new(),
@@ -75,8 +76,20 @@ impl<'a> Wanted<'a> {
             .run(
                 Query::Claim,
                 &[
-                    &now, &holder.worker, &holder.turn, &holder.index, &self.room, &self.places, &self.queues,
-                    &self.kinds, &self.versions, &self.limits, &lanes, &from_turnouts, &from_seqs, &to_turnouts,
+                    &now,
+                    &holder.worker,
+                    &holder.turn,
+                    &holder.index,
+                    &self.room,
+                    &self.places,
+                    &self.queues,
+                    &self.kinds,
+                    &self.versions,
+                    &self.limits,
+                    &lanes,
+                    &from_turnouts,
+                    &from_seqs,
+                    &to_turnouts,
                 ],
             )
             .await
@@ -136,7 +149,8 @@ pub(crate) async fn decisions(
     (undecided, overdue): (bool, bool),
 ) -> Result<(), Fault> {
     let mut room = i32::from(most.min(limits::DECISIONS_MAX));
-    for (query, _) in [(Query::TakeUndecided, undecided), (Query::TakeOverdue, overdue)].iter().filter(|(_, any)| *any) {
+    for (query, _) in [(Query::TakeUndecided, undecided), (Query::TakeOverdue, overdue)].iter().filter(|(_, any)| *any)
+    {
         if room > 0 {
             let rows = session.run(*query, &[&now, &holder.worker, &holder.turn, &holder.index, &room]).await?;
             let taken = i32::try_from(rows.len()).unwrap_or(room);

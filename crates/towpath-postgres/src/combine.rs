@@ -46,7 +46,8 @@ pub(crate) async fn enqueue(inner: Arc<Inner>, batch: Enqueue) -> StoreResult<En
     if leads {
         tokio::spawn(lead(Arc::clone(&inner)));
     }
-    let lost = |_| StoreError::new(StoreErrorKind::Unavailable, "enqueue", "the task that wrote it was stopped: try again");
+    let lost =
+        |_| StoreError::new(StoreErrorKind::Unavailable, "enqueue", "the task that wrote it was stopped: try again");
     answered.await.map_err(lost)?
 }
 

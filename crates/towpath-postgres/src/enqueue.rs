@@ -149,15 +149,17 @@ async fn enqueue_part(
             },
             Item::Graph(graph) => match seen.get(&graph.id()) {
                 Some(seen) => seen.answer(session, graph).await?,
-                None => match graph.nodes().iter().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id))) {
-                    Some(refusal) => Err(refusal),
-                    None => {
-                        growth.graph(inner, graph, &mut keys, written)?;
-                        known.extend(graph.nodes().iter().map(|node| (node.job.id, Known::New(&node.job))));
-                        seen.insert(graph.id(), Seen::New(graph));
-                        Ok(Placed::Inserted)
+                None => {
+                    match graph.nodes().iter().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id))) {
+                        Some(refusal) => Err(refusal),
+                        None => {
+                            growth.graph(inner, graph, &mut keys, written)?;
+                            known.extend(graph.nodes().iter().map(|node| (node.job.id, Known::New(&node.job))));
+                            seen.insert(graph.id(), Seen::New(graph));
+                            Ok(Placed::Inserted)
+                        }
                     }
-                },
+                }
             },
             _ => Err(Refusal::Invalid { problem: "this build of the store cannot keep such an item".into() }),
         });
@@ -293,8 +295,21 @@ impl<'a> Columns<'a> {
             .one(
                 Query::EnqueueJobs,
                 &[
-                    &now, &keys, &self.ids, &self.lanes, &self.priorities, &delays, &dues, &deadlines, &rules, &tags,
-                    &headers, &self.codecs, &self.inputs, &graphs, &parents,
+                    &now,
+                    &keys,
+                    &self.ids,
+                    &self.lanes,
+                    &self.priorities,
+                    &delays,
+                    &dues,
+                    &deadlines,
+                    &rules,
+                    &tags,
+                    &headers,
+                    &self.codecs,
+                    &self.inputs,
+                    &graphs,
+                    &parents,
                 ],
             )
             .await

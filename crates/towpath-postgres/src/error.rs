@@ -81,7 +81,8 @@ impl Fault {
             Self::Database(error) => error,
         };
         let (kind, advice) = advice(&error);
-        let said = error.as_db_error().map_or_else(|| error.to_string(), |e| format!("{}: {}", e.code().code(), e.message()));
+        let said =
+            error.as_db_error().map_or_else(|| error.to_string(), |e| format!("{}: {}", e.code().code(), e.message()));
         StoreError::new(kind, doing, format!("{advice} ({said})")).because(error)
     }
 }

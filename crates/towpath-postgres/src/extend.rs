@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::release::{self, Release};
+use crate::release::{self, Arrival, Release};
 use crate::rows::{cancel, counters, json, parsed, rules, signed, unsigned, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
@@ -40,17 +40,21 @@ pub(crate) async fn extend(inner: &Inner, session: Session, beat: Arc<Beat>) -> 
         }
     }
     let held = held(&session.run(Query::HeldBy, &[&worker]).await?, &beat)?;
-    let listed: HashSet<i64> = beat.holds.iter().map(|fence| fence.key).collect();
+    let listed: HashSet<Fence> = beat.holds.iter().copied().collect();
     let lost = beat.holds.iter().filter(|fence| held.get(&fence.key).is_none_or(|row| row.fence != **fence));
     let lost: Vec<Fence> = lost.copied().collect();
     let unlisted: Vec<i64> = match beat.intent {
         Intent::Leave => held.keys().copied().collect(),
         Intent::Stay => {
             let seen = held.values().filter(|row| row.fence.token.turn <= beat.acknowledged);
-            seen.map(|row| row.fence.key).filter(|key| !listed.contains(key)).collect()
+            seen.map(|row| row.fence).filter(|fence| !listed.contains(fence)).map(|fence| fence.key).collect()
         }
     };
-    let back = if unlisted.is_empty() { Vec::new() } else { hand_back(&session, worker, now, &unlisted, &mut lanes, &mut news).await? };
+    let back = if unlisted.is_empty() {
+        Vec::new()
+    } else {
+        hand_back(&session, worker, now, &unlisted, &mut lanes, &mut news).await?
+    };
     if beat.intent == Intent::Leave {
         session.run(Query::WorkerForget, &[&vec![worker]]).await?;
     }
@@ -123,7 +127,8 @@ async fn hand_back(
     for row in &rows {
         let job: i64 = row.try_get(0)?;
         all.push(job);
-        let asked = parsed(row.try_get(3)?).filter(|_| row.try_get::<_, i16>(2).is_ok_and(|decide| decide == with::HANDLER));
+        let asked =
+            parsed(row.try_get(3)?).filter(|_| row.try_get::<_, i16>(2).is_ok_and(|decide| decide == with::HANDLER));
         let Some(cause) = asked else {
             back.push(job);
             continue;
@@ -145,6 +150,6 @@ async fn hand_back(
     plan.write(session, now).await?;
     let release = Release::of(&count_children(session, &plan.nodes).await?)?;
     news.undecided |= !release.undecided.is_empty();
-    lanes.extend(release::to_nobody(session, now, release).await?);
+    lanes.extend(release::to_nobody(session, now, release, Arrival::Now).await?);
     Ok(all)
 }

@@ -8,8 +8,8 @@ use towpath_core::store::{
     JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role, State,
-    Timestamp, VerdictTable,
+    CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
+    State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 

@@ -36,7 +36,10 @@ pub(crate) async fn migrate(session: Session, schema: &str) -> Result<Migration,
     }
     if state.version == 0 {
         // Without this question a user who may not make schemas could not use one that was made for them.
-        let exists = format!("select exists (select 1 from pg_namespace where quote_ident(nspname) = quote_ident('{}'))", schema.replace('\'', "''"));
+        let exists = format!(
+            "select exists (select 1 from pg_namespace where quote_ident(nspname) = quote_ident('{}'))",
+            schema.replace('\'', "''")
+        );
         if session.ask(&exists).await?.as_deref() != Some("t") {
             session.batch(&format!("create schema {name}")).await?;
         }
@@ -48,9 +51,7 @@ pub(crate) async fn migrate(session: Session, schema: &str) -> Result<Migration,
     if state.version < SCHEMA_VERSION {
         let values = format!("values ({SCHEMA_VERSION}, {MIN_BINARY})");
         let update = "do update set version = excluded.version, floor = excluded.floor";
-        session
-            .batch(&format!("insert into {name}.meta (version, floor) {values} on conflict (one) {update}"))
-            .await?;
+        session.batch(&format!("insert into {name}.meta (version, floor) {values} on conflict (one) {update}")).await?;
     }
     session.commit().await?;
     Ok(Migration { from: state.version, to })

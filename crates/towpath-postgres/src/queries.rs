@@ -123,7 +123,7 @@ queries! {
     RecountReset = "recount_reset" (INT8_ARRAY);
     ReleaseHold = "release_hold" (INT8_ARRAY);
     ReleaseLease = "release_lease" (INT8, INT8, INT8, INT4, INT8_ARRAY, INT2_ARRAY);
-    ReleaseReady = "release_ready" (INT8, INT8_ARRAY);
+    ReleaseReady = "release_ready" (INT8, INT8_ARRAY, BOOL);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     SettleAgain = "settle_again" (INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);

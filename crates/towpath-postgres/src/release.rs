@@ -67,12 +67,21 @@ impl Release {
     }
 }
 
+/// Where a node that is released stands among others of its priority.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Behind all that are there.
+    Now,
+    /// Among those that were appended with it.
+    Appended,
+}
+
 /// Makes nodes ready; answers their lanes.
-pub(crate) async fn make_ready(session: &Session, now: i64, jobs: &[i64]) -> Result<Vec<i32>, Fault> {
+pub(crate) async fn make_ready(session: &Session, now: i64, jobs: &[i64], arrival: Arrival) -> Result<Vec<i32>, Fault> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = session.run(Query::ReleaseReady, &[&now, &jobs]).await?;
+    let rows = session.run(Query::ReleaseReady, &[&now, &jobs, &(arrival == Arrival::Now)]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
@@ -82,9 +91,7 @@ pub(crate) async fn lease(session: &Session, now: i64, holder: &Holder, nodes: &
         return Ok(());
     }
     let (jobs, decides): (Vec<i64>, Vec<i16>) = nodes.iter().copied().unzip();
-    session
-        .run(Query::ReleaseLease, &[&now, &holder.worker, &holder.turn, &holder.index, &jobs, &decides])
-        .await?;
+    session.run(Query::ReleaseLease, &[&now, &holder.worker, &holder.turn, &holder.index, &jobs, &decides]).await?;
     Ok(())
 }
 
@@ -99,9 +106,14 @@ pub(crate) async fn hold(session: &Session, nodes: &[(i64, i16)]) -> Result<(), 
 }
 
 /// Places nodes that were released by a verb without a worker; answers the lanes that have more.
-pub(crate) async fn to_nobody(session: &Session, now: i64, release: Release) -> Result<Vec<i32>, Fault> {
+pub(crate) async fn to_nobody(
+    session: &Session,
+    now: i64,
+    release: Release,
+    arrival: Arrival,
+) -> Result<Vec<i32>, Fault> {
     session.prepare(&[Query::ReleaseReady, Query::ReleaseHold]).await?;
-    let ready = make_ready(session, now, &release.ready);
+    let ready = make_ready(session, now, &release.ready, arrival);
     let (lanes, ()) = futures_util::future::try_join(ready, hold(session, &release.undecided)).await?;
     Ok(lanes)
 }

@@ -172,7 +172,14 @@ impl Plan {
         Ok(Settled::Done)
     }
 
-    fn end(&mut self, ending: &Ending, row: &Row, now: i64, answer: Settled, news: &mut News) -> Result<Settled, Fault> {
+    fn end(
+        &mut self,
+        ending: &Ending,
+        row: &Row,
+        now: i64,
+        answer: Settled,
+        news: &mut News,
+    ) -> Result<Settled, Fault> {
         let decide: i16 = row.try_get(5)?;
         if decide == with::END {
             return Ok(Settled::Stale);
@@ -258,10 +265,7 @@ impl Plan {
         }
         let ColumnsOfCounters { attempts, failures, crashes } = counters;
         session
-            .run(
-                Query::SettleBlock,
-                &[jobs, &self.builds, lanes, turnouts, attempts, failures, crashes, &self.reasons],
-            )
+            .run(Query::SettleBlock, &[jobs, &self.builds, lanes, turnouts, attempts, failures, crashes, &self.reasons])
             .await?;
         Ok(())
     }
@@ -279,7 +283,15 @@ impl Ends {
             .run(
                 Query::SettleEnd,
                 &[
-                    &now, &self.jobs, &self.states, &causes, attempts, failures, crashes, &started_at, &prune_at,
+                    &now,
+                    &self.jobs,
+                    &self.states,
+                    &causes,
+                    attempts,
+                    failures,
+                    crashes,
+                    &started_at,
+                    &prune_at,
                     &branches,
                 ],
             )
@@ -314,9 +326,7 @@ impl Records {
         session
             .run(
                 Query::SettleAttempts,
-                &[
-                    &now, &self.jobs, &self.attempts, &self.outcomes, &self.started_at, &self.errors, &self.logs, &kept,
-                ],
+                &[&now, &self.jobs, &self.attempts, &self.outcomes, &self.started_at, &self.errors, &self.logs, &kept],
             )
             .await?;
         Ok(())
@@ -328,8 +338,6 @@ impl Closed {
         if self.graphs.is_empty() {
             return Ok(Vec::new());
         }
-        session
-            .run(Query::SettleClose, &[&now, &self.graphs, &self.ends, &self.counts, &self.prune_at])
-            .await
+        session.run(Query::SettleClose, &[&now, &self.graphs, &self.ends, &self.counts, &self.prune_at]).await
     }
 }

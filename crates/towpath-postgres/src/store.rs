@@ -86,11 +86,18 @@ impl PostgresStore {
     pub fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let invalid = |message: String| StoreError::new(StoreErrorKind::Invalid, "connect", message);
         let schema = options.schema;
-        if schema.is_empty() || schema.len() > 63 || schema.contains(['\'', '"', '\\', '.']) || schema.contains(char::is_control) {
-            return Err(invalid(format!("{schema:?} cannot be a schema: use 1 to 63 bytes without quotes, backslashes or dots")));
+        if schema.is_empty()
+            || schema.len() > 63
+            || schema.contains(['\'', '"', '\\', '.'])
+            || schema.contains(char::is_control)
+        {
+            return Err(invalid(format!(
+                "{schema:?} cannot be a schema: use 1 to 63 bytes without quotes, backslashes or dots"
+            )));
         }
         let (url, pooled) = without_pooler(url);
-        let mut config: Config = url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
+        let mut config: Config =
+            url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(10));
         }
@@ -171,7 +178,8 @@ impl PostgresStore {
 fn without_pooler(url: &str) -> (String, bool) {
     const OPTION: &str = "pooler=transaction";
     let Some((before, after)) = url.split_once(OPTION) else { return (url.to_owned(), false) };
-    let before = before.strip_suffix(['?', '&', ' ']).map_or(before, |kept| if after.is_empty() { kept } else { before });
+    let before =
+        before.strip_suffix(['?', '&', ' ']).map_or(before, |kept| if after.is_empty() { kept } else { before });
     (format!("{before}{}", after.trim_start_matches(['&', ' '])), true)
 }
 
@@ -186,7 +194,8 @@ fn task<T: Send + 'static>(
     verb: impl Future<Output = StoreResult<T>> + Send + 'static,
 ) -> BoxFuture<'static, StoreResult<T>> {
     Box::pin(async move {
-        let stopped = |error| StoreError::new(StoreErrorKind::Unavailable, doing, "its task was stopped").because(error);
+        let stopped =
+            |error| StoreError::new(StoreErrorKind::Unavailable, doing, "its task was stopped").because(error);
         tokio::spawn(verb).await.map_err(stopped)?
     })
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::claim::{self, Wanted};
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::release::{self, Holder, Release};
+use crate::release::{self, Arrival, Holder, Release};
 use crate::rows::{Holding, instant, signed, unsigned};
 use crate::session::{Commit, Session};
 use crate::settle::{self, Plan};
@@ -90,8 +90,7 @@ impl Opened {
 
 /// The answer to a turn that was carried out already.
 async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) -> Result<TurnReply, Fault> {
-    let mut holding =
-        Holding { lanes: &inner.lanes, worker: turn.worker, turn: turn.number, ends: HashMap::new() };
+    let mut holding = Holding { lanes: &inner.lanes, worker: turn.worker, turn: turn.number, ends: HashMap::new() };
     let holder = Holder { worker: opened.worker, turn: signed(turn.number), index: i32::from(u16::MAX) + 1 };
     let rows = claim::held(inner, session, &mut holding, &holder).await?;
     let settled = opened.settled.iter().map(|code| Settled::from_code(*code).unwrap_or(Settled::Stale));
@@ -124,13 +123,18 @@ impl Phases<'_> {
             let found = (self.opened.undecided, self.opened.overdue);
             claim::decisions(self.session, now, &mut holder, claim.decisions_max, found).await?;
         }
-        let mut holding =
-            Holding { lanes: &self.inner.lanes, worker: self.turn.worker, turn: self.turn.number, ends: HashMap::new() };
+        let mut holding = Holding {
+            lanes: &self.inner.lanes,
+            worker: self.turn.worker,
+            turn: self.turn.number,
+            ends: HashMap::new(),
+        };
         let decisions = match holder.index {
             0 => Vec::new(),
             _ => claim::held(self.inner, self.session, &mut holding, &holder).await?,
         };
-        let mut assigned: Vec<Assigned> = decisions.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?;
+        let mut assigned: Vec<Assigned> =
+            decisions.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?;
 
         let mut wanted = claim.map(Wanted::of).filter(|wanted| !wanted.is_empty());
         let reaches = if wanted.is_some() { claim::reaches(self.inner) } else { Vec::new() };
@@ -156,8 +160,7 @@ impl Phases<'_> {
                 (finished, rows)
             }
             None => {
-                let (_, finished, ()) =
-                    futures_util::future::try_join3(promote, finish, self.session.commit()).await?;
+                let (_, finished, ()) = futures_util::future::try_join3(promote, finish, self.session.commit()).await?;
                 (finished, Vec::new())
             }
         };
@@ -195,7 +198,7 @@ impl Phases<'_> {
             session.run(Query::HandBack, &[&plan.back]).await?;
         }
         let (ready, ..) = futures_util::future::try_join3(
-            release::make_ready(session, now, &release.ready),
+            release::make_ready(session, now, &release.ready, Arrival::Now),
             release::lease(session, now, holder, &release.undecided),
             release::hold(session, &overflow),
         )

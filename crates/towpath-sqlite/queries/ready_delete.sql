@@ -1,3 +1,4 @@
--- Takes a row out of the head.
+-- Takes the start of a lane out of the head, up to a row.
 -- ?1 lane, ?2 turnout, ?3 seq: numbers.
-delete from ready where lane = ?1 and turnout = ?2 and seq = ?3
+-- Index: primary key.
+delete from ready where lane = ?1 and (turnout, seq) <= (?2, ?3)

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
 use towpath_core::store::{Placed, Refusal};
-use towpath_core::{End, NodeName, ParentRef, PreparedAppend, Role, StopReason, limits};
+use towpath_core::{End, NodeName, ParentRef, PreparedAppend, StopReason, limits};
 
 use crate::enqueue::{Growth, Placement};
 use crate::error::Fault;
@@ -146,7 +146,6 @@ fn too_large(graph: &Stored, append: &PreparedAppend) -> Option<Refusal> {
         let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", append.graph());
         (have > max).then_some(Refusal::Invalid { problem })
     };
-    debug_assert!(append.nodes().iter().all(|node| !node.role.has(Role::END)));
     let nodes = graph.nodes + append.nodes().len();
     let edges = graph.edges + append.edges().len();
     // Edges to `end` are counted here, which a node has at most one of.

@@ -66,7 +66,7 @@ impl Tx<'_, '_> {
 
     /// Answers how many it gave, at most `room`.
     fn claim_queue(&mut self, queue: &QueueClaim, room: u16, holder: &mut Holder) -> Result<u16, Fault> {
-        let limit = usize::from(queue.limit.min(room));
+        let mut limit = usize::from(queue.limit.min(room));
         let mut lanes = self.lanes_served(queue)?;
         // Each look reads a share of what is wanted, so that many lanes are not read for nothing.
         let chunk = (limit / lanes.len().max(1)).clamp(CHUNK_MIN, limit.max(CHUNK_MIN));
@@ -75,12 +75,16 @@ impl Tx<'_, '_> {
                 lane.fill(self, chunk)?;
             }
             let first = lanes.iter_mut().filter(|lane| !lane.heads.is_empty()).min_by_key(|lane| lane.order());
-            let Some((lane, head)) = first.and_then(|lane| Some((lane.lane, lane.heads.pop_front()?))) else {
-                // At most `limit`, which is a u16.
-                return Ok(given as u16);
+            let Some((lane, head)) = first.and_then(LaneHead::take) else {
+                limit = given;
+                break;
             };
             self.claim_head(lane, &head, holder)?;
         }
+        for lane in lanes {
+            lane.delete_taken(self)?;
+        }
+        // At most what was asked for, which is a u16.
         Ok(limit as u16)
     }
 
@@ -99,8 +103,7 @@ impl Tx<'_, '_> {
 
     /// Gives a job to its handler, or for a decision if its graph is stopped.
     fn claim_head(&mut self, lane: i64, head: &Ready, holder: &mut Holder) -> Result<(), Fault> {
-        let Ready { turnout, seq, job, counters, stopped } = *head;
-        self.db.run(Query::ReadyDelete, [lane, turnout, seq])?;
+        let Ready { turnout, job, counters, stopped, .. } = *head;
         let place = Place { lane, turnout };
         if stopped {
             return self.hold(job, Decide::Stopped, place, counters, holder);
@@ -126,17 +129,33 @@ struct Ready {
 struct LaneHead {
     lane: i64,
     heads: VecDeque<Ready>,
-    /// The last row that was read; nothing lies behind it if it is `None` and the lane was read.
+    /// The last row that was read, if more may lie behind it.
     after: Option<(i64, i64)>,
+    /// The last row that was given away: a lane is taken from its start, so all before it are too.
+    taken: Option<(i64, i64)>,
 }
 
 impl LaneHead {
     fn new(lane: i64) -> Self {
-        Self { lane, heads: VecDeque::new(), after: Some((i64::MIN, i64::MIN)) }
+        Self { lane, heads: VecDeque::new(), after: Some((i64::MIN, i64::MIN)), taken: None }
     }
 
     fn order(&self) -> Option<(i64, i64)> {
         self.heads.front().map(|head| (head.turnout, head.seq))
+    }
+
+    fn take(&mut self) -> Option<(i64, Ready)> {
+        let head = self.heads.pop_front()?;
+        self.taken = Some((head.turnout, head.seq));
+        Some((self.lane, head))
+    }
+
+    /// Takes out of the table what was given away, at once for all.
+    fn delete_taken(self, tx: &mut Tx<'_, '_>) -> Result<(), Fault> {
+        if let Some((turnout, seq)) = self.taken {
+            tx.db.run(Query::ReadyDelete, [self.lane, turnout, seq])?;
+        }
+        Ok(())
     }
 
     /// Reads on if all that was read is given away.

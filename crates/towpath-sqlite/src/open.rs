@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 use towpath_core::{Clock, StoreErrorKind, Timestamp};
 
 use crate::error::Fault;
@@ -64,12 +64,9 @@ pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> Result<Connection,
     std::fs::create_dir_all(folder).map_err(|e| folder_fault(folder, &e))?;
     filesystem::check(folder)?;
     let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    if conn.is_readonly(MAIN_DB)? {
-        return Err(Fault::Refused(
-            StoreErrorKind::ReadOnly,
-            format!("{} can only be read: make the file and its folder writable", path.display()),
-        ));
-    }
+    // Of a file that can only be read, this is what refuses; the mode of its journal would only be told.
+    conn.execute_batch(sql!("begin"))?;
+    conn.execute_batch(sql!("rollback"))?;
     let mode: String = conn.query_row(sql!("journal_mode"), [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(Fault::Refused(

@@ -20,8 +20,9 @@ use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
 pub struct SqliteStore {
-    core: Arc<Core>,
+    /// Before the writer, which closes last and then empties the log into the file.
     readers: Arc<Mutex<Vec<Connection>>>,
+    core: Arc<Core>,
 }
 
 /// How many transactions have written, since the store was opened.

@@ -1,0 +1,258 @@
+//! `enqueue`, `append` and `batch`: from lines to prepared items.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use towpath_core::store::{Enqueue, Item, Placed};
+use towpath_core::{
+    Condition, Due, FailureMode, GraphName, GraphRules, JobRules, Kind, Label, Need, NewAppend, NewEdge, NewGraph,
+    NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy,
+};
+
+use crate::args::Args;
+use crate::error::ScriptError;
+use crate::names::Names;
+use crate::run::{Answer, Runner};
+use crate::span;
+use crate::subject::{START, Subject};
+
+/// An item that the core has let through, or the core's refusal.
+struct Named {
+    name: String,
+    item: Result<Item, String>,
+}
+
+impl<S: Subject> Runner<S> {
+    pub(super) async fn enqueue(&mut self, text: &str, body: &[String]) -> Answer {
+        let mut named = Vec::new();
+        if text == "batch" {
+            for (line, nested) in blocks(body) {
+                read_items(&mut self.names, line, &nested, &mut named)?;
+            }
+        } else {
+            let line = text.strip_prefix("enqueue ").unwrap_or(text);
+            read_items(&mut self.names, line, body, &mut named)?;
+        }
+        self.send(named).await
+    }
+
+    async fn send(&mut self, named: Vec<Named>) -> Answer {
+        let (mut accepted, mut names, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        for item in named {
+            match item.item {
+                Ok(prepared) => {
+                    accepted.push(prepared);
+                    names.push(item.name);
+                }
+                Err(problem) => lines.push(format!("{} invalid: {}", item.name, self.names.within(&problem))),
+            }
+        }
+        if accepted.is_empty() {
+            return Ok(lines);
+        }
+        match self.subject.store().enqueue(Enqueue { items: accepted }).await {
+            Err(error) => Ok(self.refused(&error)),
+            Ok(reply) => {
+                self.check_now(reply.now, &mut lines);
+                if reply.items.len() != names.len() {
+                    lines.push(format!("{} answers for {} items", reply.items.len(), names.len()));
+                }
+                for (name, placed) in names.iter().zip(&reply.items) {
+                    lines.push(match placed {
+                        Ok(Placed::Inserted) => format!("{name} inserted"),
+                        Ok(Placed::Existing) => format!("{name} existing"),
+                        Err(refusal) => format!("{name} refused: {}", self.names.within(&refusal.to_string())),
+                    });
+                }
+                Ok(lines)
+            }
+        }
+    }
+}
+
+/// Groups lines with the more indented ones below them.
+fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
+    let mut blocks: Vec<(&str, Vec<String>)> = Vec::new();
+    for line in body {
+        match (line.strip_prefix("  "), blocks.last_mut()) {
+            (Some(nested), Some((_, lines))) => lines.push(nested.to_owned()),
+            _ => blocks.push((line, Vec::new())),
+        }
+    }
+    blocks
+}
+
+fn read_items(names: &mut Names, line: &str, body: &[String], out: &mut Vec<Named>) -> Result<(), ScriptError> {
+    let mut args = Args::parse(line)?;
+    match args.word("job, graph or append")?.as_str() {
+        "job" => {
+            let range = args.word("a name")?;
+            for name in expand(&range)? {
+                let mut args = args.clone();
+                let job = read_job(names, &name, &mut args)?;
+                args.finish()?;
+                out.push(Named { name, item: Ok(Item::job(job)) });
+            }
+        }
+        "graph" => out.push(read_graph(names, args, body)?),
+        "append" => out.push(read_append(names, args, body)?),
+        other => return Err(ScriptError::new(format!("cannot enqueue {other:?}: job, graph or append"))),
+    }
+    Ok(())
+}
+
+/// `n1..3` is `n1`, `n2`, `n3`; any other name is itself.
+fn expand(name: &str) -> Result<Vec<String>, ScriptError> {
+    let Some((first, last)) = name.split_once("..") else { return Ok(vec![name.to_owned()]) };
+    let bad = || ScriptError::new(format!("{name:?} is not a range: write such as n1..600"));
+    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let from: u32 = first[stem.len()..].parse().map_err(|_| bad())?;
+    let to: u32 = last.parse().map_err(|_| bad())?;
+    Ok((from..=to).map(|n| format!("{stem}{n}")).collect())
+}
+
+fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Named, ScriptError> {
+    let name = args.word("a name")?;
+    let shown = args.text("name")?.unwrap_or_else(|| name.clone());
+    let rules = GraphRules {
+        keep_us: args.read("keep", span::parse)?.map(whole_micros),
+        keep_failed_us: args.read("keep_failed", span::parse)?.map(whole_micros),
+    };
+    let input = args.read("input", |text| Ok(read_payload(text)))?;
+    args.finish()?;
+    let (nodes, edges) = read_nodes(names, &name, body)?;
+    let graph = NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, nodes, edges };
+    let item = graph.prepare().map(|g| Item::Graph(Box::new(g))).map_err(|e| e.to_string());
+    Ok(Named { name, item })
+}
+
+fn read_append(names: &mut Names, mut args: Args, body: &[String]) -> Result<Named, ScriptError> {
+    let name = args.word("a graph")?;
+    args.finish()?;
+    let (nodes, edges) = read_nodes(names, &name, body)?;
+    let append = NewAppend { graph: names.graph(&name), nodes, edges };
+    let item = append.prepare().map(|a| Item::Append(Box::new(a))).map_err(|e| e.to_string());
+    Ok(Named { name, item })
+}
+
+fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<NewNode>, Vec<NewEdge>), ScriptError> {
+    let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    for line in body {
+        let mut args = Args::parse(line)?;
+        if args.word("node")? != "node" {
+            return Err(ScriptError::new(format!("{line:?} is not a node")));
+        }
+        let range = args.word("a name")?;
+        let may_fail = args.flag("may_fail");
+        let need = args.number("need")?.map_or(Need::All, Need::AtLeast);
+        let mut parents = Vec::new();
+        if args.flag("after") {
+            while let Some(parent) = args.word_maybe()? {
+                parents.push(read_edge(&parent)?);
+            }
+        }
+        for node in expand(&range)? {
+            let mut args = args.clone();
+            let job = read_job(names, &format!("{graph}/{node}"), &mut args)?;
+            args.finish()?;
+            let name = parsed(NodeName::new(&node))?;
+            for (range, condition) in &parents {
+                for parent in expand(range)? {
+                    let condition = condition.clone();
+                    edges.push(NewEdge { parent: parsed(NodeName::new(&parent))?, child: name.clone(), condition });
+                }
+            }
+            let failure = if may_fail { FailureMode::MayFail } else { FailureMode::Counts };
+            nodes.push(NewNode { need, failure, ..NewNode::new(name, job) });
+        }
+    }
+    Ok((nodes, edges))
+}
+
+/// `a`, `a:failed`, `a:branch(yes)`; the parent may be a range.
+fn read_edge(text: &str) -> Result<(String, Condition), ScriptError> {
+    let (parent, condition) = text.split_once(':').unwrap_or((text, "succeeded"));
+    let condition = match condition {
+        "succeeded" => Condition::Succeeded,
+        "finished" => Condition::Finished,
+        "failed" => Condition::Failed,
+        "joined" => Condition::Joined,
+        other => match other.strip_prefix("branch(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(label) => Condition::Branch(parsed(Label::new(label))?),
+            None => return Err(ScriptError::new(format!("{other:?} is not an edge's condition"))),
+        },
+    };
+    Ok((parent.to_owned(), condition))
+}
+
+fn read_job(names: &mut Names, name: &str, args: &mut Args) -> Result<NewJob, ScriptError> {
+    let kind = args.text("kind")?.unwrap_or_else(|| "echo".into());
+    let id = args.text("id")?.unwrap_or_else(|| name.to_owned());
+    let mut job = NewJob::new(names.job(&id), parsed(Kind::new(&kind))?);
+    if let Some(queue) = args.text("queue")? {
+        job.queue = parsed(Queue::new(&queue))?;
+    }
+    job.version = args.number("version")?.unwrap_or(job.version);
+    job.priority = args.number("priority")?.unwrap_or(job.priority);
+    job.input = args.read("input", |text| Ok(read_payload(text)))?.unwrap_or_default();
+    job.due = match args.raw("due") {
+        None => Due::Now,
+        Some(text) if text.starts_with('+') => Due::At(span::parse_instant(&text, START)?),
+        Some(text) => Due::After(span::parse(&text)?),
+    };
+    job.deadline = args.read("deadline", |text| span::parse_instant(text, START))?;
+    job.rules = read_rules(args)?;
+    job.tags = args.list("tags").unwrap_or_default();
+    job.headers = read_headers(args)?;
+    Ok(job)
+}
+
+fn read_headers(args: &mut Args) -> Result<BTreeMap<String, String>, ScriptError> {
+    let pairs = args.list("headers").unwrap_or_default();
+    let pairs = pairs.iter().map(|pair| match pair.split_once(':') {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(ScriptError::new(format!("{pair:?} is not a header: write key:value"))),
+    });
+    pairs.collect()
+}
+
+/// Rules of a script's job have no jitter, so that its instants can be read.
+fn read_rules(args: &mut Args) -> Result<JobRules, ScriptError> {
+    let mut rules = JobRules::default();
+    let plain = rules.retry;
+    let still = RetryPolicy { jitter_percent: 0, ..plain };
+    if let Some(attempts_max) = args.number("attempts")? {
+        rules.retry = RetryPolicy { attempts_max, ..still };
+    }
+    if let Some(base) = args.read("base", span::parse)? {
+        rules.retry = RetryPolicy { base_us: whole_micros(base), jitter_percent: 0, ..rules.retry };
+    }
+    if let Some(cap) = args.read("cap", span::parse)? {
+        rules.retry = RetryPolicy { cap_us: whole_micros(cap), jitter_percent: 0, ..rules.retry };
+    }
+    rules.timeout_us = args.read("timeout", span::parse)?.map(whole_micros);
+    rules.crash_limit = args.number("crash_limit")?.unwrap_or(rules.crash_limit);
+    rules.keep_us = args.read("keep", span::parse)?.map(whole_micros);
+    rules.keep_failed_us = args.read("keep_failed", span::parse)?.map(whole_micros);
+    Ok(rules)
+}
+
+/// JSON text as it stands; `raw:text` is raw bytes, `big:N` JSON text of N bytes.
+pub(super) fn read_payload(text: &str) -> Payload {
+    if let Some(bytes) = text.strip_prefix("raw:") {
+        return Payload::raw(bytes.as_bytes().to_vec());
+    }
+    match text.strip_prefix("big:").and_then(|n| n.parse().ok()) {
+        Some(bytes) => Payload::json_bytes(vec![b'1'; bytes]),
+        None => Payload::json_bytes(text.as_bytes().to_vec()),
+    }
+}
+
+fn whole_micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A core's refusal of a name is a mistake in the script.
+pub(super) fn parsed<T, E: std::fmt::Display>(result: Result<T, E>) -> Result<T, ScriptError> {
+    result.map_err(|e| ScriptError::new(e.to_string()))
+}

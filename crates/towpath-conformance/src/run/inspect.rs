@@ -1,0 +1,157 @@
+//! Questions: how jobs, graphs, queues, workers and tables stand.
+
+use towpath_core::store::{GraphFilter, JobFilter, Page, StoreResult};
+use towpath_core::{GraphEnd, Kind, Queue, State};
+
+use crate::args::Args;
+use crate::error::ScriptError;
+use crate::run::enqueue::parsed;
+use crate::run::{Answer, Runner};
+use crate::say;
+use crate::subject::Subject;
+
+impl<S: Subject> Runner<S> {
+    pub(super) async fn inspect(&mut self, verb: &str, args: Args) -> Answer {
+        match verb {
+            "jobs" => return self.jobs(args).await,
+            "graphs" => return self.graphs(args).await,
+            "job" | "attempts" | "upstream" | "graph" => return self.one(verb, args).await,
+            "ended" => return self.ended(args).await,
+            _ => {}
+        }
+        let store = self.subject.store();
+        let reply = match verb {
+            "queues" => store.inspect().queues().await.map(|all| all.iter().map(say::queue).collect()),
+            "workers" => {
+                let say = self.say();
+                store.inspect().workers().await.map(|all| all.iter().map(|w| say.worker(w)).collect())
+            }
+            "peers" => {
+                let say = self.say();
+                let peers = store.peers().await;
+                peers.map(|all| {
+                    let mut lines: Vec<String> = all.iter().map(|peer| say.peer(peer)).collect();
+                    // The contract gives peers no order.
+                    lines.sort();
+                    lines
+                })
+            }
+            "audit" => {
+                let say = self.say();
+                let page = Page { after: None, limit: 1_000 };
+                store.inspect().audit(page).await.map(|all| all.iter().map(|line| say.audit(line)).collect())
+            }
+            "census" => store.inspect().census().await.map(|census| vec![say::census(&census)]),
+            "migrate" => store.migrate().await.map(|m| vec![format!("schema {} to {}", m.from, m.to)]),
+            other => return Err(ScriptError::new(format!("{other:?} is not a command"))),
+        };
+        args.finish()?;
+        self.told(reply)
+    }
+
+    fn told(&self, reply: StoreResult<Vec<String>>) -> Answer {
+        match reply {
+            Ok(lines) => Ok(lines),
+            Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    async fn one(&mut self, verb: &str, mut args: Args) -> Answer {
+        let name = args.word("a job or graph")?;
+        args.finish()?;
+        let (job, graph) =
+            if verb == "graph" { (None, Some(self.names.graph(&name))) } else { (Some(self.names.job(&name)), None) };
+        let store = self.subject.store();
+        let (say, none) = (self.say(), || vec![format!("{name} unknown")]);
+        let reply = match (verb, job, graph) {
+            ("job", Some(job), _) => {
+                let found = store.inspect().job(job).await;
+                found.map(|job| job.map_or_else(none, |job| say.detail(&job)))
+            }
+            ("attempts", Some(job), _) => {
+                let found = store.inspect().attempts(job).await;
+                found.map(|all| all.iter().map(|attempt| say.attempt(attempt)).collect())
+            }
+            ("upstream", Some(job), _) => {
+                let found = store.upstream(job).await;
+                found.map(|all| all.iter().map(|parent| say.upstream(parent)).collect())
+            }
+            (_, _, Some(graph)) => {
+                let found = store.inspect().graph(graph).await;
+                found.map(|graph| graph.map_or_else(none, |graph| say.graph_detail(&graph)))
+            }
+            _ => return Err(ScriptError::new(format!("{verb:?} is not a question"))),
+        };
+        self.told(reply)
+    }
+
+    async fn ended(&mut self, mut args: Args) -> Answer {
+        let mut names = Vec::new();
+        while let Some(name) = args.word_maybe()? {
+            names.push(name);
+        }
+        args.finish()?;
+        let jobs = names.iter().map(|name| self.names.job(name)).collect();
+        let reply = self.subject.store().ended(jobs).await;
+        let say = self.say();
+        self.told(reply.map(|all| {
+            let each = names.iter().zip(&all);
+            each.map(|(name, ended)| ended.as_ref().map_or_else(|| format!("{name} has no end"), |e| say.ended(e)))
+                .collect()
+        }))
+    }
+
+    async fn jobs(&mut self, mut args: Args) -> Answer {
+        let filter = JobFilter {
+            state: args.read("state", read_state)?,
+            queue: args.read("queue", |text| parsed(Queue::new(text)))?,
+            kind: args.read("kind", |text| parsed(Kind::new(text)))?,
+            graph: args.raw("graph").map(|name| self.names.graph(&name)),
+        };
+        let page = self.read_page(&mut args)?;
+        args.finish()?;
+        let reply = self.subject.store().inspect().jobs(filter, page).await;
+        if let Ok(lines) = &reply {
+            self.keys.extend(lines.iter().map(|line| (self.names.of(line.id), line.key)));
+        }
+        let say = self.say();
+        self.told(reply.map(|all| all.iter().map(|job| say.job(job)).collect()))
+    }
+
+    async fn graphs(&mut self, mut args: Args) -> Answer {
+        let filter = args.read("end", read_graph_filter)?.unwrap_or_default();
+        let page = self.read_page(&mut args)?;
+        args.finish()?;
+        let reply = self.subject.store().inspect().graphs(filter, page).await;
+        if let Ok(lines) = &reply {
+            self.keys.extend(lines.iter().map(|line| (self.names.of(line.id), line.key)));
+        }
+        let say = self.say();
+        self.told(reply.map(|all| all.iter().map(|graph| say.graph(graph)).collect()))
+    }
+
+    /// `limit=2 after=b`: the page after the line of `b`, which an earlier list has shown.
+    fn read_page(&self, args: &mut Args) -> Result<Page, ScriptError> {
+        let limit = args.number("limit")?.unwrap_or(1_000);
+        let after = args.read("after", |name| match self.keys.get(name) {
+            Some(key) => Ok(*key),
+            None => Err(ScriptError::new(format!("no list has shown {name} yet"))),
+        })?;
+        Ok(Page { after, limit })
+    }
+}
+
+fn read_state(text: &str) -> Result<State, ScriptError> {
+    let found = State::ALL.into_iter().find(|state| say::state(*state) == text);
+    found.ok_or_else(|| ScriptError::new(format!("{text:?} is not a state")))
+}
+
+fn read_graph_filter(text: &str) -> Result<GraphFilter, ScriptError> {
+    match text {
+        "open" => Ok(GraphFilter::Open),
+        "succeeded" => Ok(GraphFilter::Ended(GraphEnd::Succeeded)),
+        "failed" => Ok(GraphFilter::Ended(GraphEnd::Failed)),
+        "cancelled" => Ok(GraphFilter::Ended(GraphEnd::Cancelled)),
+        other => Err(ScriptError::new(format!("{other:?} is not an end of a graph, nor open"))),
+    }
+}

@@ -1,0 +1,205 @@
+//! `cancel`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
+
+use towpath_core::store::{Change, Changed, Order, Pruned, WhileRunning};
+use towpath_core::{GraphId, StopReason, cancel_graph_step, cancel_job};
+
+use crate::args::Args;
+use crate::error::ScriptError;
+use crate::run::{Answer, Runner};
+use crate::say;
+use crate::subject::{Corruption, Subject};
+
+/// Nodes that one step of a cancel settles.
+const STEP: u32 = 512;
+
+impl<S: Subject> Runner<S> {
+    pub(super) async fn operate(&mut self, verb: &str, args: Args, body: &[String]) -> Answer {
+        match verb {
+            "cancel" => self.cancel(args).await,
+            "order" => self.order(args, body).await,
+            "settleable" => self.settleable(args).await,
+            "recount" => self.recount(args).await,
+            "prune" => self.prune(args).await,
+            _ => self.corrupt(args).await,
+        }
+    }
+
+    /// `cancel a` is one order; `cancel graph g` is the whole plan, stop and every step after it.
+    async fn cancel(&mut self, mut args: Args) -> Answer {
+        let first = args.word("a job or `graph`")?;
+        let graph = if first == "graph" { Some(args.word("a graph")?) } else { None };
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let Some(graph) = graph else {
+            let job = self.names.job(&first);
+            return self.apply(cancel_job(job, &actor, &reason), &[first]).await;
+        };
+        let id = self.names.graph(&graph);
+        let mut lines = self.apply(cancel_graph_step(id, None, &actor, &reason), &[graph]).await?;
+        self.settle_stopped(id, &actor, &reason, &mut lines).await?;
+        Ok(lines)
+    }
+
+    async fn settle_stopped(
+        &mut self,
+        graph: GraphId,
+        actor: &str,
+        reason: &str,
+        lines: &mut Vec<String>,
+    ) -> Result<(), ScriptError> {
+        loop {
+            let jobs = match self.subject.store().settleable(graph, STEP).await {
+                Ok(jobs) => jobs,
+                Err(error) => {
+                    lines.extend(self.refused(&error));
+                    return Ok(());
+                }
+            };
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<String> = jobs.iter().map(|job| self.names.of(job)).collect();
+            let step = cancel_graph_step(graph, Some(&jobs), actor, reason);
+            let answered = self.apply(step, &names).await?;
+            let moved = answered.iter().any(|line| line.ends_with(" ended"));
+            lines.extend(answered);
+            if !moved {
+                lines.push("the plan makes no progress".into());
+                return Ok(());
+            }
+        }
+    }
+
+    /// Several changes in one transaction, each on its own line.
+    async fn order(&mut self, mut args: Args, body: &[String]) -> Answer {
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let (mut changes, mut names) = (Vec::new(), Vec::new());
+        for line in body {
+            let mut args = Args::parse(line)?;
+            let verb = args.word("a change")?;
+            let name = args.word("a job or graph")?;
+            changes.push(match verb.as_str() {
+                "end" => self.read_end(&name, &actor, &reason, &mut args)?,
+                "stop" => Change::Stop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
+                "unstop" => Change::Unstop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
+                "recount" => Change::Recount { graph: self.names.graph(&name) },
+                other => return Err(ScriptError::new(format!("{other:?} is not a change"))),
+            });
+            args.finish()?;
+            names.push(name);
+        }
+        self.apply(Order { actor, reason, changes }, &names).await
+    }
+
+    fn read_end(&mut self, name: &str, actor: &str, reason: &str, args: &mut Args) -> Result<Change, ScriptError> {
+        let job = self.names.job(name);
+        let leave = args.flag("leave");
+        match cancel_job(job, actor, reason).changes.pop() {
+            Some(Change::End { job, ending, .. }) => {
+                let running = if leave { WhileRunning::Leave } else { WhileRunning::Ask };
+                Ok(Change::End { job, ending, running })
+            }
+            _ => Err(ScriptError::new("the core's plan to cancel a job is no longer one end")),
+        }
+    }
+
+    async fn apply(&mut self, order: Order, names: &[String]) -> Answer {
+        let applied = match self.subject.store().apply(order).await {
+            Ok(applied) => applied,
+            Err(error) => return Ok(self.refused(&error)),
+        };
+        let mut lines = Vec::new();
+        self.check_now(applied.now, &mut lines);
+        if applied.changes.len() != names.len() {
+            lines.push(format!("{} answers for {} changes", applied.changes.len(), names.len()));
+        }
+        for (name, changed) in names.iter().zip(&applied.changes) {
+            lines.push(match changed {
+                Changed::Ended => format!("{name} ended"),
+                Changed::Asked => format!("{name} asked to stop"),
+                Changed::Left(state) => format!("{name} left {}", say::state(*state)),
+                Changed::Unknown => format!("{name} unknown"),
+                Changed::Unstopped => format!("{name} unstopped"),
+                Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
+                Changed::Stopped(counts) => format!(
+                    "{name} stopped ended={} running={} unstarted={}",
+                    counts.ended, counts.running, counts.unstarted
+                ),
+            });
+        }
+        Ok(lines)
+    }
+
+    async fn settleable(&mut self, mut args: Args) -> Answer {
+        let graph = args.word("a graph")?;
+        let limit = args.number("limit")?.unwrap_or(STEP);
+        args.finish()?;
+        let graph = self.names.graph(&graph);
+        match self.subject.store().settleable(graph, limit).await {
+            Ok(jobs) => Ok(jobs.iter().map(|job| self.names.of(job)).collect()),
+            Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    async fn recount(&mut self, mut args: Args) -> Answer {
+        let graph = args.word("a graph")?;
+        args.finish()?;
+        let change = Change::Recount { graph: self.names.graph(&graph) };
+        let order = Order { actor: "sweeper".into(), reason: String::new(), changes: vec![change] };
+        self.apply(order, &[graph]).await
+    }
+
+    /// `prune 100` is one call; `prune all` calls until there is nothing left.
+    async fn prune(&mut self, mut args: Args) -> Answer {
+        let word = args.word("a limit or `all`")?;
+        args.finish()?;
+        let limit = match word.as_str() {
+            "all" => 100,
+            text => text.parse().map_err(|_| ScriptError::new(format!("{text:?} is not a limit")))?,
+        };
+        let mut total = Pruned::default();
+        loop {
+            let pruned = match self.subject.store().prune(limit).await {
+                Ok(pruned) => pruned,
+                Err(error) => return Ok(self.refused(&error)),
+            };
+            total.jobs += pruned.jobs;
+            total.nodes += pruned.nodes;
+            total.graphs += pruned.graphs;
+            if word != "all" || pruned.is_empty() {
+                break;
+            }
+        }
+        let line = say::Line::default()
+            .count("jobs", total.jobs)
+            .count("nodes", total.nodes)
+            .count("graphs", total.graphs)
+            .end();
+        Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
+    }
+
+    async fn corrupt(&mut self, mut args: Args) -> Answer {
+        let node = args.word("a node")?;
+        let left = args.number("left")?.map(Corruption::Left);
+        let ok = args.number("ok")?.map(Corruption::Ok);
+        args.finish()?;
+        let job = self.names.job(&node);
+        match left.or(ok) {
+            Some(what) => self.subject.corrupt(job, what).await?,
+            None => return Err(ScriptError::new("what is to be corrupted: left=+1 or ok=-1")),
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn read_stop(args: &mut Args) -> Result<StopReason, ScriptError> {
+    match args.word("cancel, retry or prune")?.as_str() {
+        "cancel" => Ok(StopReason::Cancel),
+        "retry" => Ok(StopReason::Retry),
+        "prune" => Ok(StopReason::Prune),
+        other => Err(ScriptError::new(format!("{other:?} is no reason for a stop"))),
+    }
+}

@@ -1,0 +1,150 @@
+//! The lines within a turn: what a handler reports, and what the core makes of it.
+
+use std::time::Duration;
+
+use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided};
+use towpath_core::{
+    End, Fence, GraphEnd, Label, Report, Retry, Timestamp, settle_decision, settle_report, settle_rescued,
+};
+
+use crate::args::Args;
+use crate::error::ScriptError;
+use crate::run::WorkerBook;
+use crate::run::enqueue::{parsed, read_payload};
+use crate::span;
+
+/// Something under a worker's claim.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    /// A job for its handler.
+    Job(Box<Head>),
+    /// A job that came for a decision.
+    Decision(Box<Undecided>),
+    /// A job of a dead worker.
+    Rescued(Box<Head>),
+}
+
+impl Held {
+    /// The claim.
+    pub(crate) fn fence(&self) -> Fence {
+        match self {
+            Self::Job(head) | Self::Rescued(head) => head.fence,
+            Self::Decision(undecided) => undecided.fence,
+        }
+    }
+}
+
+/// What a turn settles: the job's name beside it.
+pub(super) fn read_settles(
+    book: &WorkerBook,
+    body: &[String],
+    now: Timestamp,
+) -> Result<Vec<(String, Settle)>, ScriptError> {
+    let mut out: Vec<(String, Settle)> = Vec::new();
+    for line in body {
+        match line.as_str() {
+            "decide" => out.extend(all(book, now, |held| matches!(held, Held::Decision(_)))),
+            "crashed" => out.extend(all(book, now, |held| matches!(held, Held::Rescued(_)))),
+            "ok" => {
+                let jobs = book.holds().filter(|(_, held)| matches!(held, Held::Job(_)));
+                out.extend(jobs.map(|(name, held)| (name.to_owned(), plain_success(held))));
+            }
+            _ => {
+                let mut args = Args::parse(line)?;
+                let name = args.word("a job")?;
+                let Some(held) = book.held.get(&name) else {
+                    return Err(ScriptError::new(format!("the worker never held {name}")));
+                };
+                let settle = read_settle(held, &mut args, now)?;
+                args.finish()?;
+                out.push((name, settle));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Everything held of one sort, settled as the core says.
+fn all<'a>(
+    book: &'a WorkerBook,
+    now: Timestamp,
+    which: impl Fn(&Held) -> bool + 'a,
+) -> impl Iterator<Item = (String, Settle)> + 'a {
+    book.holds().filter(move |(_, held)| which(held)).map(move |(name, held)| {
+        let settle = match held {
+            Held::Decision(undecided) => settle_decision(undecided),
+            Held::Job(head) | Held::Rescued(head) => settle_rescued(head, now),
+        };
+        (name.to_owned(), settle)
+    })
+}
+
+fn plain_success(held: &Held) -> Settle {
+    match held {
+        Held::Job(head) | Held::Rescued(head) => {
+            settle_report(head, Report::Succeeded { output: None, branches: Vec::new() })
+        }
+        // No core says so: a store must refuse it where it is out of place.
+        Held::Decision(undecided) => {
+            raw(undecided.fence, Move::End(Ending::plain(End::Succeeded, None, Duration::ZERO, Counters::default())))
+        }
+    }
+}
+
+fn raw(fence: Fence, then: Move) -> Settle {
+    Settle { fence, then, if_cancelled: None, durability: Durability::Lazy }
+}
+
+fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, ScriptError> {
+    let word = args.word("a report")?;
+    match (word.as_str(), held) {
+        ("decide", Held::Decision(undecided)) => return Ok(settle_decision(undecided)),
+        ("crashed", Held::Rescued(head) | Held::Job(head)) => return Ok(settle_rescued(head, now)),
+        ("close", held) => {
+            let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO };
+            return Ok(raw(held.fence(), Move::Close(closing)));
+        }
+        ("ok", Held::Decision(_)) => return Ok(plain_success(held)),
+        ("again", Held::Decision(undecided)) => {
+            let again = Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None };
+            return Ok(raw(undecided.fence, again));
+        }
+        _ => {}
+    }
+    match held {
+        Held::Job(head) | Held::Rescued(head) => Ok(settle_report(head, read_report(&word, args)?)),
+        Held::Decision(_) => Err(ScriptError::new(format!("{word:?} is no decision"))),
+    }
+}
+
+fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
+    Ok(match word {
+        "ok" => {
+            let output = args.read("output", |text| Ok(read_payload(text)))?;
+            let branches = args.list("branches").unwrap_or_default();
+            let branches = branches.iter().map(|label| parsed(Label::new(label))).collect::<Result<_, _>>()?;
+            Report::Succeeded { output, branches }
+        }
+        "fail" => {
+            let retry = match args.raw("retry").as_deref() {
+                None => Retry::ByPolicy,
+                Some("never") => Retry::Never,
+                Some(text) => Retry::After(span::parse(text)?),
+            };
+            Report::Failed { error: args.word("an error")?, retry, log: args.text("log")? }
+        }
+        "panic" => Report::Panicked { error: args.word("an error")? },
+        "timeout" => Report::TimedOut { log: args.text("log")? },
+        "overdue" => Report::Overdue,
+        "snooze" => Report::Snoozed { wait: span::parse(&args.word("a duration")?)? },
+        "revoke" => Report::Revoked { reason: args.word("a reason")? },
+        "skip" => Report::Skipped { reason: args.word("a reason")? },
+        "stop" => Report::Stopped,
+        "hand-back" => Report::HandedBack,
+        "block" => Report::Undecodable {
+            problem: args.word("a problem")?,
+            build: args.number("build")?.unwrap_or(super::work::BUILD),
+        },
+        other => return Err(ScriptError::new(format!("{other:?} is no report of a handler"))),
+    })
+}

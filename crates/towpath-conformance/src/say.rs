@@ -1,0 +1,497 @@
+//! Answers in one readable form: ids as names, instants as offsets, keys left out, defaults silent.
+
+use std::collections::BTreeMap;
+
+use towpath_core::store::{
+    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, GraphDetail, GraphLine, Head, JobDetail,
+    JobLine, NodeLine, NodeRef, Peer, QueueLine, Undecided, Upstream, WorkerLine,
+};
+use towpath_core::{
+    Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
+    Timestamp, Why,
+};
+
+use crate::names::Names;
+use crate::span;
+
+/// What it takes to read an answer.
+pub(crate) struct Say<'a> {
+    /// Names of ids.
+    pub(crate) names: &'a Names,
+    /// When the script started.
+    pub(crate) start: Timestamp,
+}
+
+/// A line that grows: words are separated by one space, empty ones are left out.
+#[derive(Default)]
+pub(crate) struct Line(String);
+
+impl Line {
+    /// A line with a first word.
+    pub(crate) fn new(word: impl AsRef<str>) -> Self {
+        Self::default().word(word)
+    }
+
+    /// Adds a word.
+    pub(crate) fn word(mut self, word: impl AsRef<str>) -> Self {
+        let word = word.as_ref();
+        if !word.is_empty() {
+            if !self.0.is_empty() {
+                self.0.push(' ');
+            }
+            self.0.push_str(word);
+        }
+        self
+    }
+
+    /// Adds `key=value`.
+    pub(crate) fn pair(self, key: &str, value: impl ToString) -> Self {
+        self.word(format!("{key}={}", value.to_string()))
+    }
+
+    /// Adds `key=value` if there is a value.
+    pub(crate) fn maybe(self, key: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.pair(key, value),
+            None => self,
+        }
+    }
+
+    /// Adds `key=value` unless the value is zero.
+    pub(crate) fn count(self, key: &str, value: impl Into<u64>) -> Self {
+        match value.into() {
+            0 => self,
+            value => self.pair(key, value),
+        }
+    }
+
+    /// The line.
+    pub(crate) fn end(self) -> String {
+        self.0
+    }
+}
+
+/// A state as one word; the two kinds of skipped differ.
+pub(crate) fn state(state: State) -> &'static str {
+    match state {
+        State::Ended(End::Skipped(SkipKind::Untaken)) => "skipped:untaken",
+        State::Ended(End::Skipped(SkipKind::Upstream)) => "skipped:upstream",
+        other => other.word(),
+    }
+}
+
+/// A payload as scripts write it; long ones by their size.
+pub(crate) fn payload(payload: &Payload) -> String {
+    let bytes = &payload.bytes;
+    if bytes.len() > 200 {
+        return format!("big:{}", bytes.len());
+    }
+    match payload.codec {
+        Codec::Json => String::from_utf8_lossy(bytes).into_owned(),
+        _ => format!("raw:{}", String::from_utf8_lossy(bytes)),
+    }
+}
+
+fn payload_maybe(given: Option<&Payload>) -> Option<String> {
+    given.map(payload)
+}
+
+fn quoted(text: &str) -> String {
+    if text.len() > 200 {
+        return format!("big:{}", text.len());
+    }
+    format!("{text:?}")
+}
+
+fn marks(role: Role) -> String {
+    let all = [
+        (Role::MAY_FAIL, "may_fail"),
+        (Role::SPARE, "spare"),
+        (Role::AT_LEAST, "at_least"),
+        (Role::END, "end"),
+        (Role::UNDO, "undo"),
+        (Role::GATE, "gate"),
+    ];
+    all.iter().filter(|(mark, _)| role.has(*mark)).map(|(_, word)| *word).collect::<Vec<_>>().join("+")
+}
+
+fn counts(counts: &[Count]) -> String {
+    let each = counts.iter().map(|count| {
+        let marks = marks(count.role);
+        let marks = if marks.is_empty() { marks } else { format!("({marks})") };
+        format!("{}{marks}:{}", state(State::Ended(count.end)), count.nodes)
+    });
+    each.collect::<Vec<_>>().join(",")
+}
+
+/// The rules that differ from the defaults, jitter left out.
+pub(crate) fn rules(line: Line, rules: &JobRules) -> Line {
+    let plain = RetryPolicy::default();
+    let differs =
+        |value: u64, default: u64| (value != default).then(|| span::show(std::time::Duration::from_micros(value)));
+    let span_of = |us: Option<u64>| us.map(|us| span::show(std::time::Duration::from_micros(us)));
+    line.maybe("attempts", (rules.retry.attempts_max != plain.attempts_max).then_some(rules.retry.attempts_max))
+        .maybe("base", differs(rules.retry.base_us, plain.base_us))
+        .maybe("cap", differs(rules.retry.cap_us, plain.cap_us))
+        .maybe("timeout", span_of(rules.timeout_us))
+        .maybe("crash_limit", (rules.crash_limit != JobRules::default().crash_limit).then_some(rules.crash_limit))
+        .maybe("keep", span_of(rules.keep_us))
+        .maybe("keep_failed", span_of(rules.keep_failed_us))
+}
+
+fn graph_rules(line: Line, rules: &GraphRules) -> Line {
+    let span_of = |us: Option<u64>| us.map(|us| span::show(std::time::Duration::from_micros(us)));
+    line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us))
+}
+
+fn counters(line: Line, counters: Counters) -> Line {
+    line.count("attempt", counters.attempt).count("failures", counters.failures).count("crashes", counters.crashes)
+}
+
+fn list(items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| items.join(","))
+}
+
+fn headers(headers: &BTreeMap<String, String>) -> Option<String> {
+    (!headers.is_empty()).then(|| headers.iter().map(|(k, v)| format!("{k}:{v}")).collect::<Vec<_>>().join(","))
+}
+
+impl Say<'_> {
+    pub(crate) fn at(&self, at: Timestamp) -> String {
+        span::show_instant(at, self.start)
+    }
+
+    fn at_maybe(&self, at: Option<Timestamp>) -> Option<String> {
+        at.map(|at| self.at(at))
+    }
+
+    /// A job's place, only where it is not the one that its name says.
+    fn node(&self, line: Line, job: &str, node: Option<&NodeRef>) -> Line {
+        let place = node.map(|n| format!("{}/{}", self.names.of(n.graph), n.name));
+        match place {
+            Some(place) if place == job => line,
+            None if !job.contains('/') => line,
+            Some(place) => line.pair("node", place),
+            None => line.pair("node", "none"),
+        }
+    }
+
+    fn head(&self, line: Line, head: &Head) -> Line {
+        let job = self.names.of(head.id);
+        let kind = if head.version == 1 { head.kind.to_string() } else { format!("{}@{}", head.kind, head.version) };
+        let line = counters(line.word(&job).word(kind).word(head.queue.as_str()), head.counters);
+        let line = rules(line, &head.rules).maybe("deadline", self.at_maybe(head.deadline));
+        self.node(line, &job, head.node.as_ref())
+    }
+
+    /// A job that a worker has claimed.
+    pub(crate) fn claimed(&self, claimed: &Claimed) -> String {
+        let input = (!claimed.input.bytes.is_empty()).then(|| payload(&claimed.input));
+        let enqueued = (claimed.enqueued_at != self.start).then(|| self.at(claimed.enqueued_at));
+        self.head(Line::new("job"), &claimed.head)
+            .maybe("input", input)
+            .maybe("headers", headers(&claimed.headers))
+            .maybe("enqueued", enqueued)
+            .end()
+    }
+
+    /// A job that a worker has rescued.
+    pub(crate) fn rescued(&self, head: &Head) -> String {
+        self.head(Line::new("rescued"), head).end()
+    }
+
+    /// A job that came for a decision.
+    pub(crate) fn undecided(&self, undecided: &Undecided) -> String {
+        let job = self.names.of(undecided.id);
+        let line = counters(Line::new("decision").word(&job), undecided.counters);
+        let line = self.node(rules(line, &undecided.rules), &job, undecided.node.as_ref());
+        match &undecided.why {
+            Why::Parents { ok, untaken, spoiled, need, cause } => line
+                .word("parents")
+                .count("ok", *ok)
+                .count("untaken", *untaken)
+                .count("spoiled", *spoiled)
+                .pair("need", need)
+                .word(cause.as_ref().map_or_else(
+                    || "nobody to blame".into(),
+                    |c| format!("because {} is {}", c.node, state(State::Ended(c.end))),
+                ))
+                .end(),
+            Why::Stopped { reason } => line.word(format!("stopped to {reason}")).end(),
+            Why::Deadline => line.word("overdue").end(),
+            Why::End { counts: ended, rules } => graph_rules(line.word(counts(ended)), rules).end(),
+        }
+    }
+
+    /// A job in a list.
+    pub(crate) fn job(&self, job: &JobLine) -> String {
+        let name = self.names.of(job.id);
+        let line = Line::new(&name).word(state(job.state)).word(job.kind.as_str()).word(job.queue.as_str());
+        let line = line.maybe("priority", (job.priority != 0).then_some(job.priority));
+        let line = counters(line, job.counters)
+            .maybe("due", self.at_maybe(job.due))
+            .maybe("started", self.at_maybe(job.started_at))
+            .maybe("ended", self.at_maybe(job.ended_at));
+        self.node(line, &name, job.node.as_ref()).end()
+    }
+
+    /// A job with everything about it.
+    pub(crate) fn detail(&self, job: &JobDetail) -> Vec<String> {
+        let about = Line::new(" ").pair("enqueued", self.at(job.line.enqueued_at));
+        let about = about.maybe("version", (job.version != 1).then_some(job.version));
+        let about = about.maybe("input", (!job.input.bytes.is_empty()).then(|| payload(&job.input)));
+        let about = rules(about, &job.rules)
+            .maybe("deadline", self.at_maybe(job.deadline))
+            .maybe("tags", list(&job.tags))
+            .maybe("headers", headers(&job.headers));
+        let stands = Line::new(" ")
+            .maybe("output", payload_maybe(job.output.as_ref()))
+            .maybe("worker", job.worker.map(|w| self.names.of(w)))
+            .maybe("blocked", job.blocked.as_deref().map(quoted))
+            .maybe("cause", job.cause.as_ref().map(|c| quoted(&c.to_string())))
+            .maybe("cancel", job.cancel.as_ref().map(|c| quoted(&c.to_string())))
+            .end();
+        let mut lines = vec![self.job(&job.line), about.end()];
+        if stands.trim() != "" {
+            lines.push(stands);
+        }
+        lines
+    }
+
+    /// An attempt that is kept.
+    pub(crate) fn attempt(&self, attempt: &AttemptLine) -> String {
+        Line::new(attempt.attempt.to_string())
+            .word(attempt.outcome.word())
+            .pair("started", self.at(attempt.started_at))
+            .pair("ended", self.at(attempt.ended_at))
+            .maybe("error", attempt.error.as_deref().map(quoted))
+            .maybe("log", attempt.log.as_deref().map(quoted))
+            .end()
+    }
+
+    /// A graph in a list.
+    pub(crate) fn graph(&self, graph: &GraphLine) -> String {
+        let id = self.names.of(graph.id);
+        let end = graph.end.map_or_else(|| "open".to_owned(), |end| end.to_string());
+        Line::new(&id)
+            .word(end)
+            .pair("nodes", graph.nodes)
+            .maybe("name", (graph.name.as_str() != id).then_some(&graph.name))
+            .maybe("stop", graph.stop)
+            .pair("created", self.at(graph.created_at))
+            .maybe("ended", self.at_maybe(graph.ended_at))
+            .end()
+    }
+
+    /// A graph with its nodes and edges.
+    pub(crate) fn graph_detail(&self, graph: &GraphDetail) -> Vec<String> {
+        let mut lines = vec![self.graph(&graph.line)];
+        lines.extend(graph.input.as_ref().map(|input| format!("  input={}", payload(input))));
+        lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
+        lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));
+        lines
+    }
+
+    fn node_line(&self, graph: &GraphLine, node: &NodeLine) -> String {
+        let job = self.names.of(node.job);
+        let expected = format!("{}/{}", self.names.of(graph.id), node.name);
+        let roles = marks(node.role);
+        let line = Line::new(" ").word(node.name.as_str()).word(state(node.state));
+        let line = line.word(if roles.is_empty() { roles } else { format!("[{roles}]") });
+        let line = line.maybe("job", (job != expected).then_some(job));
+        let line = line
+            .maybe("kind", (node.kind.as_str() != "echo").then_some(&node.kind))
+            .maybe("queue", (node.queue.as_str() != "default").then_some(&node.queue));
+        let line = parents(line, &node.parents);
+        counters(line, node.counters)
+            .maybe("started", self.at_maybe(node.started_at))
+            .maybe("ended", self.at_maybe(node.ended_at))
+            .maybe("cause", node.cause.as_ref().map(|c| quoted(&c.to_string())))
+            .end()
+    }
+
+    /// A direct parent as its child sees it.
+    pub(crate) fn upstream(&self, parent: &Upstream) -> String {
+        Line::new(parent.node.as_str())
+            .word(state(parent.state))
+            .maybe("output", payload_maybe(parent.output.as_ref()))
+            .maybe("error", parent.error.as_deref().map(quoted))
+            .end()
+    }
+
+    /// How a job ended.
+    pub(crate) fn ended(&self, ended: &Ended) -> String {
+        Line::new(self.names.of(ended.id))
+            .word(state(ended.state))
+            .pair("ended", self.at(ended.ended_at))
+            .maybe("cause", ended.cause.as_ref().map(|c| quoted(&c.to_string())))
+            .maybe("output", payload_maybe(ended.output.as_ref()))
+            .maybe("error", ended.error.as_deref().map(quoted))
+            .end()
+    }
+
+    /// A worker.
+    pub(crate) fn worker(&self, worker: &WorkerLine) -> String {
+        let id = self.names.of(worker.worker);
+        Line::new(&id)
+            .maybe("name", (worker.name != id).then_some(&worker.name))
+            .maybe("queues", list(&worker.queues))
+            .count("running", worker.running)
+            .pair("registered", self.at(worker.started_at))
+            .pair("lease", self.at(worker.lease_until))
+            .end()
+    }
+
+    /// A worker as its peers see it.
+    pub(crate) fn peer(&self, peer: &Peer) -> String {
+        Line::new(self.names.of(peer.worker))
+            .pair("lease", self.at(peer.lease_until))
+            .maybe("pid", (peer.host.pid != 0).then_some(peer.host.pid))
+            .maybe("boot", (!peer.host.boot.is_empty()).then_some(&peer.host.boot))
+            .end()
+    }
+
+    /// Something that an operator did.
+    pub(crate) fn audit(&self, line: &AuditLine) -> String {
+        Line::new(self.at(line.at))
+            .word(&line.actor)
+            .word(&line.action)
+            .word(self.names.within(&line.target))
+            .word(format!("-> {}", self.names.within(&line.outcome)))
+            .word(if line.reason.is_empty() { String::new() } else { format!("({})", line.reason) })
+            .end()
+    }
+}
+
+fn parents(line: Line, counters: &NodeCounters) -> Line {
+    let fault = counters.cause.map(|rank| {
+        let ord = rank.stored() & i64::from(u32::MAX);
+        if rank.stored() >> 32 == 0 { format!("spoil#{ord}") } else { format!("untaken#{ord}") }
+    });
+    line.count("left", counters.left)
+        .count("ok", counters.ok)
+        .count("untaken", counters.untaken)
+        .count("spoiled", counters.spoiled)
+        .count("need", counters.need)
+        .word(if counters.eager { "eager" } else { "" })
+        .maybe("fault", fault)
+}
+
+fn edge_line(edge: &EdgeLine) -> String {
+    let known = [Condition::Finished, Condition::Failed, Condition::Joined, Condition::Succeeded];
+    let condition = match &edge.label {
+        Some(label) => Some(Condition::Branch(label.clone())),
+        None => known.into_iter().find(|c| c.table() == edge.verdicts),
+    };
+    let condition = match condition {
+        Some(condition) if condition.table() == edge.verdicts => condition.to_string(),
+        _ => format!("{:?}", edge.verdicts),
+    };
+    format!("{} -> {} {condition}", edge.parent, edge.child)
+}
+
+/// A queue.
+pub(crate) fn queue(queue: &QueueLine) -> String {
+    Line::new(queue.queue.as_str())
+        .count("ready", queue.ready)
+        .count("later", queue.later)
+        .count("running", queue.running)
+        .count("blocked", queue.blocked)
+        .end()
+}
+
+/// Rows by table, empty tables left out.
+pub(crate) fn census(census: &Census) -> String {
+    let line = Line::default()
+        .count("jobs", census.jobs)
+        .count("ready", census.ready)
+        .count("later", census.later)
+        .count("running", census.running)
+        .count("blocked", census.blocked)
+        .count("undecided", census.undecided)
+        .count("ended", census.ended)
+        .count("graphs", census.graphs)
+        .count("nodes", census.nodes)
+        .count("edges", census.edges)
+        .count("stops", census.stops)
+        .count("attempts", census.attempts)
+        .count("outputs", census.outputs)
+        .count("deadlines", census.deadlines)
+        .count("workers", census.workers)
+        .count("leases", census.leases)
+        .end();
+    if line.is_empty() { "nothing".into() } else { line }
+}
+
+/// Writes runs of lines about numbered jobs as one: `n1..n512 done`.
+pub(crate) fn fold(lines: Vec<String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let run = run_length(&lines[at..]);
+        if run >= 3
+            && let (Some(first), Some(last)) = (numbered(&lines[at]), numbered(&lines[at + run - 1]))
+        {
+            out.push(format!("{}{}..{}{}", first.before, first.number, last.number, first.after));
+            at += run;
+        } else {
+            out.push(lines[at].clone());
+            at += 1;
+        }
+    }
+    out
+}
+
+/// A line around the number of its first word that ends in one.
+struct Numbered<'a> {
+    before: &'a str,
+    number: u64,
+    after: &'a str,
+}
+
+fn numbered(line: &str) -> Option<Numbered<'_>> {
+    let mut from = 0;
+    for word in line.split(' ') {
+        let digits = word.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let letters = &word[..word.len() - digits];
+        let end = from + word.len();
+        let is_name = letters.ends_with(|c: char| c.is_ascii_alphabetic()) && !letters.contains('=');
+        if digits > 0 && is_name {
+            let number = line[end - digits..end].parse().ok()?;
+            return Some(Numbered { before: &line[..end - digits], number, after: &line[end..] });
+        }
+        from = end + 1;
+    }
+    None
+}
+
+fn run_length(lines: &[String]) -> usize {
+    let Some(first) = numbered(&lines[0]) else { return 1 };
+    let same = |at: usize| {
+        lines.get(at).and_then(|line| numbered(line)).is_some_and(|next| {
+            next.before == first.before && next.after == first.after && next.number == first.number + at as u64
+        })
+    };
+    (1..lines.len()).take_while(|at| same(*at)).count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_numbered_lines_fold() {
+        let lines = [
+            "n1 done",
+            "n2 done",
+            "n3 done",
+            "x done",
+            "n5 done",
+            "decision g/n7 q",
+            "decision g/n8 q",
+            "decision g/n9 q",
+        ];
+        let folded = fold(lines.iter().map(|l| (*l).to_owned()).collect());
+        assert_eq!(folded, ["n1..3 done", "x done", "n5 done", "decision g/n7..9 q"]);
+    }
+}

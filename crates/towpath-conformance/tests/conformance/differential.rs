@@ -1,0 +1,141 @@
+//! Random scripts on the store in memory and on another one, answer by answer.
+//!
+//! `TOWPATH_SEED` takes a printed seed back, `TOWPATH_OPS` sets the number of commands. At the end
+//! everything is worked off: nothing may be left waiting, and after the last prune no row may be left.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use towpath_conformance::{Command, MemorySubject, Mix, RandomScript, Runner, Subject};
+
+/// Commands shown before the one that differs.
+const SHOWN: usize = 30;
+/// Commands between two looks at every table.
+const LOOK_EVERY: usize = 100;
+/// Turns that work off what a random script leaves; far fewer are needed.
+const DRAIN_TURNS_MAX: usize = 2_000;
+
+/// Settings of a run, from the environment or drawn.
+pub(crate) struct Plan {
+    seed: u64,
+    ops: usize,
+}
+
+impl Plan {
+    /// A run of so many commands, unless the environment says otherwise.
+    pub(crate) fn new(ops: usize) -> Self {
+        let number = |key: &str| std::env::var(key).ok().and_then(|text| text.parse().ok());
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let seed = number("TOWPATH_SEED").unwrap_or(clock.as_nanos() as u64);
+        Self { seed, ops: number("TOWPATH_OPS").map_or(ops, |ops| ops as usize) }
+    }
+}
+
+/// Two stores that are given the same commands.
+struct Pair<S> {
+    memory: Runner<MemorySubject>,
+    other: Runner<S>,
+    name: &'static str,
+    seed: u64,
+    log: VecDeque<(Command, Vec<String>)>,
+    mix: Mix,
+}
+
+/// Applies a random script to both; panics with the seed and the last commands where they differ.
+pub(crate) async fn compare<S: Subject>(other: S, plan: Plan) {
+    let Plan { seed, ops } = plan;
+    let name = other.name();
+    println!("memory and {name}: TOWPATH_SEED={seed} TOWPATH_OPS={ops}");
+    let memory = Runner::new(MemorySubject::new()).await.unwrap();
+    let other = Runner::new(other).await.unwrap();
+    let mut pair = Pair { memory, other, name, seed, log: VecDeque::new(), mix: Mix::default() };
+    let mut script = RandomScript::new(seed);
+    for at in 0..ops {
+        let command = script.draw(&pair.memory);
+        pair.both(command).await;
+        if at % LOOK_EVERY == LOOK_EVERY - 1 {
+            for text in ["census", "queues", "jobs limit=50", "graphs"] {
+                pair.say(text).await;
+            }
+        }
+    }
+    pair.drain().await;
+    pair.other.finish().await.unwrap();
+    println!("{}", pair.mix);
+    let rare = pair.mix.rarer_than((ops / 2_000) as u64);
+    assert!(rare.is_empty(), "seed {seed}: too rare to prove anything: {}", rare.join(", "));
+}
+
+impl<S: Subject> Pair<S> {
+    async fn say(&mut self, text: impl Into<String>) -> Vec<String> {
+        self.both(Command::bare(text, Vec::new())).await
+    }
+
+    async fn both(&mut self, command: Command) -> Vec<String> {
+        let seed = self.seed;
+        let first = self.memory.answer(&command).await.unwrap_or_else(|e| panic!("seed {seed}: {command}: {e}"));
+        let second = self.other.answer(&command).await.unwrap_or_else(|e| panic!("seed {seed}: {command}: {e}"));
+        if first != second {
+            self.stop(&command, &format!("-- memory\n{}\n-- {}\n{}", first.join("\n"), self.name, second.join("\n")));
+        }
+        if first.iter().any(|line| line.contains(" repaired ") && !line.ends_with(" repaired 0")) {
+            self.stop(&command, &format!("both miscounted: {}", first.join("\n")));
+        }
+        self.mix.note(&command, &first);
+        self.log.push_back((command, first.clone()));
+        if self.log.len() > SHOWN {
+            self.log.pop_front();
+        }
+        first
+    }
+
+    fn stop(&self, command: &Command, what: &str) -> ! {
+        let mut history = String::new();
+        for (command, answer) in &self.log {
+            let _ = writeln!(history, "{command}");
+            for line in answer {
+                let _ = writeln!(history, "> {line}");
+            }
+        }
+        panic!("seed {}: memory and {}\n{history}{command}\n{what}", self.seed, self.name);
+    }
+
+    /// Works everything off, then lets everything be pruned.
+    async fn drain(&mut self) {
+        self.say("clock 2d").await;
+        self.say("beat w9 lease=900d build=99").await;
+        self.say("rescue w9 gone=w1,w2,w3,w4 limit=4000").await;
+        for graph in self.say("graphs end=open").await {
+            if graph.contains("stop=retry")
+                && let Some(name) = graph.split(' ').next()
+            {
+                self.both(Command::bare("order", vec![format!("unstop {name} retry")])).await;
+            }
+        }
+        let mut quiet = 0;
+        for _ in 0..DRAIN_TURNS_MAX {
+            let answer = self.both(RandomScript::drain("w9")).await;
+            quiet = if answer.is_empty() { quiet + 1 } else { 0 };
+            if quiet == 2 {
+                break;
+            }
+            self.say("clock 6h").await;
+        }
+        for text in ["waiting", "ready", "running", "blocked"] {
+            let left = self.say(format!("jobs state={text} limit=5")).await;
+            assert!(left.is_empty(), "seed {}: left {text} for ever: {left:?}", self.seed);
+        }
+        assert!(self.say("graphs end=open").await.is_empty(), "seed {}: a graph never ends", self.seed);
+        for worker in ["w1", "w2", "w3", "w4", "w9"] {
+            self.say(format!("leave {worker}")).await;
+        }
+        self.say("clock 40d").await;
+        self.say("prune all").await;
+        assert_eq!(self.say("census").await, ["nothing"], "seed {}: rows are left over", self.seed);
+    }
+}
+
+#[tokio::test]
+async fn a_random_script_in_memory_is_worked_off_and_leaves_nothing() {
+    compare(MemorySubject::new(), Plan::new(20_000)).await;
+}

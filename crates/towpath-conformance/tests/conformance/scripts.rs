@@ -1,0 +1,93 @@
+//! Runs the scripts unchanged on each store and reports every answer that differs.
+
+use std::path::{Path, PathBuf};
+
+use towpath_conformance::{Command, MemorySubject, Runner, Script, Subject, find, rewrite};
+
+/// Fewer scripts than this means that they were not found.
+const SCRIPTS_MIN: usize = 100;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts")
+}
+
+/// Whether the store's process dies between commands.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Crashes {
+    Never,
+    Always,
+}
+
+/// Runs each script on a subject of its own; panics with all mismatches.
+pub(crate) async fn run_all<S: Subject>(crashes: Crashes, new: impl AsyncFn(usize) -> S) {
+    let only = std::env::var("TOWPATH_SCRIPT").unwrap_or_default();
+    let scripts: Vec<Script> = find(&folder()).unwrap();
+    assert!(scripts.len() >= SCRIPTS_MIN, "found only {} scripts below {}", scripts.len(), folder().display());
+    let mut report = Vec::new();
+    for (number, script) in scripts.iter().enumerate() {
+        if script.path.to_string_lossy().contains(&only) {
+            let runner = Runner::new(new(number).await).await.unwrap();
+            report.extend(run_one(runner, script, crashes).await);
+        }
+    }
+    assert!(report.is_empty(), "{} scripts differ\n\n{}", report.len(), report.join("\n"));
+}
+
+async fn run_one<S: Subject>(mut runner: Runner<S>, script: &Script, crashes: Crashes) -> Option<String> {
+    for command in &script.commands {
+        if crashes == Crashes::Always {
+            runner.crash().await.unwrap();
+        }
+        if let Err(mismatch) = runner.check(script, command).await {
+            return Some(mismatch.to_string());
+        }
+    }
+    runner.finish().await.unwrap();
+    None
+}
+
+async fn update() {
+    for script in find(&folder()).unwrap() {
+        let mut runner = Runner::new(MemorySubject::new()).await.unwrap();
+        let mut answers = Vec::new();
+        for command in &script.commands {
+            let answer = runner.answer(command).await;
+            answers.push(answer.unwrap_or_else(|e| panic!("{}:{}: {e}", script.path.display(), command.line)));
+        }
+        rewrite(&folder(), &script, &answers).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn scripts_hold_in_memory() {
+    if std::env::var_os("TOWPATH_UPDATE").is_some() {
+        update().await;
+    }
+    run_all(Crashes::Never, async |_| MemorySubject::new()).await;
+}
+
+#[tokio::test]
+async fn a_wrong_expectation_fails_and_says_where() {
+    let text = "# Why: the runner must be able to fail\n\nbeat w1\nenqueue job a\n> a existing\n";
+    let script = Script::parse(Path::new("red.txt"), text).unwrap();
+    let mut runner = Runner::new(MemorySubject::new()).await.unwrap();
+    let mismatch = runner.run(&script).await.unwrap_err().to_string();
+    assert!(mismatch.starts_with("red.txt:4: enqueue job a\n"), "{mismatch}");
+    assert!(mismatch.contains("! > a existing") && mismatch.contains("! > a inserted"), "{mismatch}");
+}
+
+#[tokio::test]
+async fn a_missing_expectation_fails_too() {
+    let script = Script::parse(Path::new("red.txt"), "# Why: silence is an answer\nenqueue job a\n").unwrap();
+    let mut runner = Runner::new(MemorySubject::new()).await.unwrap();
+    assert!(runner.run(&script).await.is_err());
+}
+
+#[tokio::test]
+async fn a_misspelt_command_or_option_is_no_answer() {
+    let mut runner = Runner::new(MemorySubject::new()).await.unwrap();
+    for text in ["enqeue job a", "enqueue job a quue=mail", "turn", "clock 5", "mark w1 a@old", "jobs state=done"] {
+        let answer = runner.answer(&Command::bare(text, Vec::new())).await;
+        assert!(answer.is_err(), "{text}: {answer:?}");
+    }
+}
