@@ -121,6 +121,11 @@ impl Dispatcher {
         self.config.worker
     }
 
+    /// Whether so many jobs finish between two turns that turns are worth a thread of their own.
+    pub fn is_busy(&self) -> bool {
+        self.traffic.is_crowded()
+    }
+
     /// How many jobs handlers have in hand.
     pub fn running(&self) -> usize {
         self.holding.running()

@@ -1,10 +1,10 @@
 -- Takes due jobs under a lease: per queue by turnout (priority first), then seq, across its lanes.
--- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int first index, $5 int most jobs in all;
+-- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int[] first index per queue, $5 int most jobs in all;
 -- served kinds: $6 int[] queue's place from 1, $7 text[] queue, $8 text[] kind, $9 int[] newest version;
 -- $10 int[] limit per queue;
 -- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
--- Returns what `held` returns first, then turnout, seq, queue's place; by idx.
+-- Returns what `held` returns first, then turnout, seq, queue's place; in no order.
 -- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), node (job), graph (graph).
 -- Locks: the ready rows; locked ones are skipped.
 with served as materialized (
@@ -28,11 +28,10 @@ with served as materialized (
     limit ($10::int[])[r.place]
     for update skip locked
   ) c
-), ranked as materialized (
-  select *, row_number() over (partition by place order by turnout, seq) as rank from candidate
 ), picked as materialized (
-  select *, $4::int + row_number() over (order by place, turnout, seq)::int - 1 as idx
-  from ranked where rank <= ($10::int[])[place]
+  select *, ($4::int[])[place] + rank - 1 as idx
+  from (select *, row_number() over (partition by place order by turnout, seq)::int as rank from candidate) c
+  where rank <= ($10::int[])[place]
   order by place, turnout, seq
   limit $5::int
 ), gone as (
@@ -57,4 +56,3 @@ select f.job, f.idx, (case when f.reason is null then 0 else 2 end)::smallint as
 from found f
 left join towpath.graph g on g.graph = f.graph
 left join towpath.node n on n.job = case when f.graph is not null then f.job end
-order by f.idx

@@ -57,6 +57,17 @@ impl<'a> Wanted<'a> {
         self.room > 0 && self.limits.iter().any(|limit| *limit > 0)
     }
 
+    /// From which index each queue counts, and what it may give: however many the others give, the indexes ascend.
+    fn indexes(&self, first: i32) -> (Vec<i32>, Vec<i32>) {
+        let mut next = first;
+        let capped = self.limits.iter().map(|limit| {
+            let (index, limit) = (next, (*limit).min(i32::from(u16::MAX) - next).max(0));
+            next += limit;
+            (index, limit)
+        });
+        capped.unzip()
+    }
+
     /// One claim, in the parts of the head that are named.
     pub(crate) async fn take(
         &self,
@@ -69,6 +80,7 @@ impl<'a> Wanted<'a> {
             return Ok(Vec::new());
         }
         let lanes: Vec<i32> = reaches.iter().map(|reach| reach.lane).collect();
+        let (indexes, limits) = self.indexes(holder.index);
         let from_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.from_turnout).collect();
         let from_seqs: Vec<i64> = reaches.iter().map(|reach| reach.from_seq).collect();
         let to_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.to_turnout).collect();
@@ -79,13 +91,13 @@ impl<'a> Wanted<'a> {
                     &now,
                     &holder.worker,
                     &holder.turn,
-                    &holder.index,
+                    &indexes,
                     &self.room,
                     &self.places,
                     &self.queues,
                     &self.kinds,
                     &self.versions,
-                    &self.limits,
+                    &limits,
                     &lanes,
                     &from_turnouts,
                     &from_seqs,
@@ -105,26 +117,27 @@ impl<'a> Wanted<'a> {
         reaches: &[Reach],
         rows: &mut Vec<Row>,
     ) -> Result<(), Fault> {
-        self.note_all(inner, holder, rows)?;
+        self.note(inner, holder, rows)?;
         if reaches.is_empty() || !self.is_short() {
             return Ok(());
         }
         inner.low_water(LowWater::forget);
         let more = self.take(session, now, holder, &[]).await?;
-        self.note_all(inner, holder, &more)?;
+        self.note(inner, holder, &more)?;
         rows.extend(more);
         Ok(())
     }
 
-    pub(crate) fn note_all(&mut self, inner: &Inner, holder: &mut Holder, rows: &[Row]) -> Result<(), Fault> {
+    pub(crate) fn note(&mut self, inner: &Inner, holder: &mut Holder, rows: &[Row]) -> Result<(), Fault> {
         for row in rows {
             if let Some(limit) = self.limits.get_mut(usize::try_from(row.try_get::<_, i32>(19)? - 1).unwrap_or(0)) {
                 *limit -= 1;
             }
         }
-        let taken = i32::try_from(rows.len()).unwrap_or(self.room);
-        self.room -= taken;
-        holder.index += taken;
+        self.room -= i32::try_from(rows.len()).unwrap_or(self.room);
+        for row in rows {
+            holder.index = holder.index.max(row.try_get::<_, i32>(1)? + 1);
+        }
         let is_short = self.is_short();
         inner.low_water(|marks| {
             for row in rows.iter().filter(|_| !is_short) {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release};
-use crate::rows::{cancel, counters, json, parsed, rules, signed, unsigned, with};
+use crate::rows::{cancel, counters, fence_key, job_key, json, parsed, rules, signed, unsigned, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
 use crate::store::{Inner, News};
@@ -41,13 +41,13 @@ pub(crate) async fn extend(inner: &Inner, session: Session, beat: Arc<Beat>) -> 
     }
     let held = held(&session.run(Query::HeldBy, &[&worker]).await?, &beat)?;
     let listed: HashSet<Fence> = beat.holds.iter().copied().collect();
-    let lost = beat.holds.iter().filter(|fence| held.get(&fence.key).is_none_or(|row| row.fence != **fence));
+    let lost = beat.holds.iter().filter(|fence| held.get(&job_key(fence.key)).is_none_or(|row| row.fence != **fence));
     let lost: Vec<Fence> = lost.copied().collect();
     let unlisted: Vec<i64> = match beat.intent {
         Intent::Leave => held.keys().copied().collect(),
         Intent::Stay => {
             let seen = held.values().filter(|row| row.fence.token.turn <= beat.acknowledged);
-            seen.map(|row| row.fence).filter(|fence| !listed.contains(fence)).map(|fence| fence.key).collect()
+            seen.map(|row| row.fence).filter(|fence| !listed.contains(fence)).map(|fence| job_key(fence.key)).collect()
         }
     };
     let back = if unlisted.is_empty() {
@@ -60,7 +60,7 @@ pub(crate) async fn extend(inner: &Inner, session: Session, beat: Arc<Beat>) -> 
     }
     session.commit().await?;
     let back: HashSet<i64> = back.into_iter().collect();
-    let mut asked: Vec<_> = held.into_values().filter(|row| !back.contains(&row.fence.key)).collect();
+    let mut asked: Vec<_> = held.into_values().filter(|row| !back.contains(&job_key(row.fence.key))).collect();
     asked.sort_unstable_by_key(|row| (row.fence.token.turn, row.fence.token.index));
     let asked = asked.into_iter().filter_map(|row| Some((row.fence, row.cancel?))).collect();
     news.ready(inner, &session, lanes).await?;
@@ -106,7 +106,8 @@ fn held(rows: &[Row], beat: &Beat) -> Result<HashMap<i64, HeldRow>, Fault> {
         let token = Token { worker: beat.worker, turn: unsigned(row.try_get(1)?), index };
         let is_handled = row.try_get::<_, i16>(3)? == with::HANDLER;
         let cause = cancel(row.try_get(4)?, row.try_get(5)?).filter(|_| is_handled);
-        held.insert(row.try_get(0)?, HeldRow { fence: Fence { key: row.try_get(0)?, token }, cancel: cause });
+        let job = row.try_get(0)?;
+        held.insert(job, HeldRow { fence: Fence { key: fence_key(job, row.try_get(6)?), token }, cancel: cause });
     }
     Ok(held)
 }

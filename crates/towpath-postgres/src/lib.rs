@@ -16,6 +16,7 @@ mod inspect;
 mod lanes;
 mod low_water;
 mod migrate;
+mod plain;
 mod prune;
 mod queries;
 mod read;

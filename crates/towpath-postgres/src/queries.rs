@@ -71,7 +71,7 @@ queries! {
     Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, INT8);
     Census = "census" ();
     Claim = "claim" (
-        INT8, INT8, INT8, INT4, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
+        INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
     );
     Clock = "clock" ();
@@ -140,6 +140,7 @@ queries! {
     );
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
     Settleable = "settleable" (UUID, INT4);
     StateOf = "state_of" (INT8_ARRAY);
     StopCounts = "stop_counts" (INT8);

@@ -89,6 +89,17 @@ pub(crate) fn counters(row: &Row, first: usize) -> Result<Counters, Fault> {
     Ok(Counters { attempt: count(attempt), failures: count(failures), crashes: count(crashes) })
 }
 
+/// The key in a fence, opaque to all others: a node's is negative, so that a turn knows without a look which jobs have
+/// children to count.
+pub(crate) fn fence_key(job: i64, is_node: bool) -> i64 {
+    if is_node { -job } else { job }
+}
+
+/// The key of the job in a fence.
+pub(crate) fn job_key(fence_key: i64) -> i64 {
+    fence_key.saturating_abs()
+}
+
 /// With whom a running job is, as the column `decide` says.
 pub(crate) mod with {
     pub(crate) const HANDLER: i16 = 0;
@@ -157,7 +168,9 @@ impl Holding<'_> {
 
     fn fence(&self, row: &Row) -> Result<Fence, Fault> {
         let index = u16::try_from(row.try_get::<_, i32>(1)?).unwrap_or(u16::MAX);
-        Ok(Fence { key: row.try_get(0)?, token: Token { worker: self.worker, turn: self.turn, index } })
+        let is_node = row.try_get::<_, Option<Uuid>>(10)?.is_some();
+        let key = fence_key(row.try_get(0)?, is_node);
+        Ok(Fence { key, token: Token { worker: self.worker, turn: self.turn, index } })
     }
 
     fn why(&self, row: &Row) -> Result<Why, Fault> {

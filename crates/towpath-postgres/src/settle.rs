@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{branches, cancel, json, signed, stored, trimmed, with};
+use crate::rows::{branches, cancel, job_key, json, signed, stored, trimmed, with};
 use crate::session::Session;
 use crate::store::News;
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 6] = [
+pub(crate) const QUERIES: [Query; 7] = [
+    Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
     Query::SettleAttempts,
@@ -107,7 +108,7 @@ impl Moved {
 }
 
 impl Plan {
-    /// Decides each item by the locked rows of `settle_look`.
+    /// Decides each item by the locked rows of `settle_look`. One that has no row, as a plain one, is stale so far.
     pub(crate) fn of(
         settle: &[Settle],
         rows: &[Row],
@@ -122,7 +123,7 @@ impl Plan {
         let mut answers = Vec::with_capacity(settle.len());
         for item in settle {
             let token = item.fence.token;
-            answers.push(match held.remove(&item.fence.key) {
+            answers.push(match held.remove(&job_key(item.fence.key)) {
                 Some(row)
                     if token.worker == incarnation
                         && row.try_get::<_, i64>(2)? == worker
@@ -135,6 +136,11 @@ impl Plan {
             });
         }
         Ok((plan, answers))
+    }
+
+    /// Whether anything is settled that has children or must be decided again.
+    pub(crate) fn is_lone(&self) -> bool {
+        self.nodes.is_empty() && self.back.is_empty()
     }
 
     fn item(&mut self, item: &Settle, row: &Row, now: i64, news: &mut News) -> Result<Settled, Fault> {
@@ -197,18 +203,11 @@ impl Plan {
 
     /// Ends a job, wherever it stands; its row there is gone, or goes with this.
     pub(crate) fn end_job(&mut self, job: i64, ending: &Ending, started_at: Option<i64>, lone: bool, now: i64) {
-        let ends = &mut self.ends;
-        ends.jobs.push(job);
-        ends.states.push(ending.end.code());
-        ends.causes.push(ending.cause.as_ref().and_then(json));
-        ends.counters.push(ending.counters);
-        ends.started_at.push(started_at);
-        ends.prune_at.push(lone.then(|| (Timestamp::from_micros(now) + ending.keep).as_micros()));
-        ends.branches.push(branches(&ending.branches));
+        self.ends.push(job, ending, started_at, lone, now);
         if let Some(output) = &ending.output {
-            ends.outputs.push(job);
-            ends.codecs.push(output.codec.code());
-            ends.bytes.push(output.bytes.to_vec());
+            self.ends.outputs.push(job);
+            self.ends.codecs.push(output.codec.code());
+            self.ends.bytes.push(output.bytes.to_vec());
         }
         if !lone {
             self.nodes.push(job);
@@ -272,6 +271,16 @@ impl Plan {
 }
 
 impl Ends {
+    fn push(&mut self, job: i64, ending: &Ending, started_at: Option<i64>, lone: bool, now: i64) {
+        self.jobs.push(job);
+        self.states.push(ending.end.code());
+        self.causes.push(ending.cause.as_ref().and_then(json));
+        self.counters.push(ending.counters);
+        self.started_at.push(started_at);
+        self.prune_at.push(lone.then(|| (Timestamp::from_micros(now) + ending.keep).as_micros()));
+        self.branches.push(branches(&ending.branches));
+    }
+
     async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
         if self.jobs.is_empty() {
             return Ok(());

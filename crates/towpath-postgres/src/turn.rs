@@ -6,16 +6,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::{ready, try_join, try_join3};
 use tokio_postgres::Row;
-use towpath_core::store::{Assigned, Lease, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
-use towpath_core::{Timestamp, limits};
+use towpath_core::store::{Assigned, BoxFuture, Lease, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
+use towpath_core::{GraphId, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::claim::{self, Wanted};
 use crate::error::Fault;
+use crate::plain::Plain;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
-use crate::rows::{Holding, instant, signed, unsigned};
+use crate::rows::{Holding, instant, job_key, signed, unsigned};
 use crate::session::{Commit, Session};
 use crate::settle::{self, Plan};
 use crate::store::{Inner, News};
@@ -34,7 +36,9 @@ pub(crate) struct Opened {
 
 /// Carries out one turn.
 pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Result<(TurnReply, News), Fault> {
-    let keys: Vec<i64> = turn.settle.iter().map(|item| item.fence.key).collect();
+    let plain = Plain::of(&turn.settle, turn.worker);
+    let looked_at = turn.settle.iter().enumerate().filter(|(at, _)| !plain.has(*at));
+    let keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
     session.prepare(&[Query::TurnStart, Query::SettleLook, Query::LockNodes, Query::CountChildren]).await?;
     session.prepare(&settle::QUERIES).await?;
     session
@@ -43,19 +47,15 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     session.prepare(&[Query::TurnFinish]).await?;
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
-    let (_, started, looked) = futures_util::future::try_join3(
-        session.begin(commit),
-        session.run(Query::TurnStart, &[&incarnation]),
-        look(&session, &keys),
-    )
-    .await?;
+    let (_, started, looked) =
+        try_join3(session.begin(commit), session.run(Query::TurnStart, &[&incarnation]), look(&session, &keys)).await?;
     let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
     if opened.is_repeat {
         let reply = repeat(inner, &session, &turn, &opened).await?;
         session.commit().await?;
         return Ok((reply, News::default()));
     }
-    Phases { inner, session: &session, turn: &turn, opened, news: News::default() }.carry_out(&looked).await
+    Phases { inner, session: &session, turn: &turn, plain, opened, news: News::default() }.carry_out(&looked).await
 }
 
 async fn look(session: &Session, keys: &[i64]) -> Result<Vec<Row>, Fault> {
@@ -103,111 +103,119 @@ async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) 
     })
 }
 
+/// Rows of plain ends, and graphs that are over.
+type Written = (Vec<Row>, Vec<GraphId>);
+type Writing<'a> = BoxFuture<'a, Result<Written, Fault>>;
+
 struct Phases<'a> {
     inner: &'a Inner,
     session: &'a Session,
     turn: &'a Turn,
+    plain: Plain,
     opened: Opened,
     news: News,
 }
 
 impl Phases<'_> {
     async fn carry_out(mut self, looked: &[Row]) -> Result<(TurnReply, News), Fault> {
+        let (session, inner) = (self.session, self.inner);
+        let plain = std::mem::take(&mut self.plain);
         let Opened { worker, now, lease, .. } = self.opened;
+        let who = (self.turn.worker, worker, now);
+        let (plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut self.news)?;
+        let mut lanes: Vec<i32> = plan.lanes.clone();
         let mut holder = Holder { worker, turn: signed(self.turn.number), index: 0 };
-        let mut lanes: Vec<i32> = Vec::new();
-        let settled = self.settle(looked, &mut holder, &mut lanes).await?;
-        let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
+        let mut holding =
+            Holding { lanes: &inner.lanes, worker: self.turn.worker, turn: self.turn.number, ends: HashMap::new() };
+        let mut written: Writing<'_> = Box::pin(try_join(plain.write(session, worker, now), plan.write(session, now)));
         let claim = self.turn.claim.as_ref().filter(|_| lease == Lease::Holds);
-        if let Some(claim) = claim {
-            let found = (self.opened.undecided, self.opened.overdue);
-            claim::decisions(self.session, now, &mut holder, claim.decisions_max, found).await?;
+        let mut assigned: Vec<Assigned> = Vec::new();
+        if !plan.is_lone() || claim.is_some() && (self.opened.undecided || self.opened.overdue) {
+            let (rows, counted) = self.count(&plan, written).await?;
+            lanes.extend(self.release(&plan, &counted, &mut holder).await?);
+            written = Box::pin(ready(Ok(rows)));
+            if let Some(claim) = claim {
+                let found = (self.opened.undecided, self.opened.overdue);
+                claim::decisions(session, now, &mut holder, claim.decisions_max, found).await?;
+            }
+            for row in &claim::held(inner, session, &mut holding, &holder).await? {
+                assigned.push(holding.assigned(row)?);
+            }
         }
-        let mut holding = Holding {
-            lanes: &self.inner.lanes,
-            worker: self.turn.worker,
-            turn: self.turn.number,
-            ends: HashMap::new(),
-        };
-        let decisions = match holder.index {
-            0 => Vec::new(),
-            _ => claim::held(self.inner, self.session, &mut holding, &holder).await?,
-        };
-        let mut assigned: Vec<Assigned> =
-            decisions.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?;
-
         let mut wanted = claim.map(Wanted::of).filter(|wanted| !wanted.is_empty());
-        let reaches = if wanted.is_some() { claim::reaches(self.inner) } else { Vec::new() };
-        let finish = [&holder.worker as &(dyn tokio_postgres::types::ToSql + Sync), &holder.turn.clone(), &codes];
-        let finish = self.session.run(Query::TurnFinish, &finish);
-        let promote = self.promote(claim.is_some());
-        let (finished, rows) = match &mut wanted {
-            Some(wanted) if !reaches.is_empty() => {
-                let taken = wanted.take(self.session, now, &holder, &reaches);
-                let (_, mut rows) = futures_util::future::try_join(promote, taken).await?;
-                let mut reached = Holder { index: holder.index, ..holder };
-                wanted.complete(self.inner, self.session, now, &mut reached, &reaches, &mut rows).await?;
-                let (finished, ()) = futures_util::future::try_join(finish, self.session.commit()).await?;
-                (finished, rows)
-            }
-            // Nothing that the claim could say makes another one needed: all of it goes at once.
-            Some(wanted) => {
-                let taken = wanted.take(self.session, now, &holder, &[]);
-                let (_, rows, finished, ()) =
-                    futures_util::future::try_join4(promote, taken, finish, self.session.commit()).await?;
-                let mut reached = Holder { index: holder.index, ..holder };
-                wanted.note_all(self.inner, &mut reached, &rows)?;
-                (finished, rows)
-            }
-            None => {
-                let (_, finished, ()) = futures_util::future::try_join3(promote, finish, self.session.commit()).await?;
-                (finished, Vec::new())
+        let reaches = if wanted.is_some() { claim::reaches(inner) } else { Vec::new() };
+        let taken = async {
+            match &wanted {
+                Some(wanted) => wanted.take(session, now, &holder, &reaches).await,
+                None => Ok(Vec::new()),
             }
         };
-        assigned.extend(claim::told(self.inner, self.session, &holding, &rows).await?);
-        self.news.ready(self.inner, self.session, lanes).await?;
-        self.inner.claimed(rows.len());
+        // A claim of parts may have to be completed, and plain ends are answered only now.
+        let is_last = reaches.is_empty() && plain.is_empty();
+        let finished: Vec<Row>;
+        let mut rows: Vec<Row>;
+        if is_last {
+            let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
+            let finish = self.finish(&codes);
+            let writes = try_join3(written, self.promote(claim.is_some()), taken);
+            let (((_, graphs), (), taken), finished_rows, ()) = try_join3(writes, finish, session.commit()).await?;
+            self.news.graphs_ended = graphs;
+            (rows, finished) = (taken, finished_rows);
+        } else {
+            let ((ended, graphs), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
+            self.news.graphs_ended = graphs;
+            rows = taken;
+            plain.answer(&self.turn.settle, &ended, &mut settled, &mut self.news.ended)?;
+            if let Some(wanted) = &mut wanted {
+                wanted.complete(inner, session, now, &mut holder, &reaches, &mut rows).await?;
+            }
+            let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
+            (finished, ()) = try_join(self.finish(&codes), session.commit()).await?;
+        }
+        if let (Some(wanted), true) = (&mut wanted, is_last) {
+            wanted.note(inner, &mut holder, &rows)?;
+        }
+        rows.sort_by_cached_key(|row| row.try_get::<_, i32>(1).unwrap_or(i32::MAX));
+        assigned.extend(claim::told(inner, session, &holding, &rows).await?);
+        self.news.ready(inner, session, lanes).await?;
+        inner.claimed(rows.len());
         let next_due = finished.first().map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten();
         let now = Timestamp::from_micros(now);
         Ok((TurnReply { now, settled, assigned, next_due: instant(next_due), lease }, self.news))
     }
 
-    /// Settles, counts the children of what ended, and places those that are free now.
-    async fn settle(
-        &mut self,
-        looked: &[Row],
-        holder: &mut Holder,
-        lanes: &mut Vec<i32>,
-    ) -> Result<Vec<Settled>, Fault> {
+    async fn finish(&self, codes: &[u8]) -> Result<Vec<Row>, Fault> {
+        self.session.run(Query::TurnFinish, &[&self.opened.worker, &signed(self.turn.number), &codes]).await
+    }
+
+    /// Locks what ended and its children, writes, and counts. Lock, then look: the count is a statement of its own,
+    /// behind the locks.
+    async fn count(&self, plan: &Plan, written: Writing<'_>) -> Result<(Written, Vec<Row>), Fault> {
+        let locked = lock_nodes(self.session, &plan.nodes);
+        let counted = count_children(self.session, &plan.nodes);
+        let ((), written, counted) = try_join3(locked, written, counted).await?;
+        Ok((written, counted))
+    }
+
+    /// Places the children that are free now; answers the lanes that have more.
+    async fn release(&mut self, plan: &Plan, counted: &[Row], holder: &mut Holder) -> Result<Vec<i32>, Fault> {
         let (session, now) = (self.session, self.opened.now);
-        let who = (self.turn.worker, self.opened.worker, now);
-        let (plan, settled) = Plan::of(&self.turn.settle, looked, who, &mut self.news)?;
-        lanes.extend(&plan.lanes);
-        // Lock, then look: the count is a statement of its own, behind the locks.
-        let (_, graphs, counted) = futures_util::future::try_join3(
-            lock_nodes(session, &plan.nodes),
-            plan.write(session, now),
-            count_children(session, &plan.nodes),
-        )
-        .await?;
-        self.news.graphs_ended = graphs;
-        let mut release = Release::of(&counted)?;
+        let mut release = Release::of(counted)?;
         let room = if self.opened.lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 };
         let overflow = release.undecided.split_off(release.undecided.len().min(room));
         if !plan.back.is_empty() {
             session.run(Query::HandBack, &[&plan.back]).await?;
         }
-        let (ready, ..) = futures_util::future::try_join3(
+        let (lanes, (), ()) = try_join3(
             release::make_ready(session, now, &release.ready, Arrival::Now),
             release::lease(session, now, holder, &release.undecided),
             release::hold(session, &overflow),
         )
         .await?;
-        lanes.extend(ready);
         holder.index += i32::try_from(release.undecided.len()).unwrap_or(0);
         self.opened.undecided |= !overflow.is_empty() || !plan.back.is_empty();
         self.news.undecided |= !overflow.is_empty();
-        Ok(settled)
+        Ok(lanes)
     }
 
     async fn promote(&self, claims: bool) -> Result<(), Fault> {

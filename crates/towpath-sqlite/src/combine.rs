@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
 use rusqlite::Connection;
@@ -53,6 +53,8 @@ pub(crate) struct Core {
     queue: Mutex<VecDeque<Box<dyn Verb>>>,
     pub(crate) hints: Hints,
     durable: AtomicU64,
+    /// Time spent in durable commits, in nanoseconds.
+    durable_ns: AtomicU64,
     lazy: AtomicU64,
     /// Pages that the log has grown by since the last checkpoint was asked for.
     grown: AtomicU64,
@@ -80,6 +82,7 @@ impl Core {
             queue: Mutex::default(),
             hints: Hints::new(),
             durable: AtomicU64::new(0),
+            durable_ns: AtomicU64::new(0),
             lazy: AtomicU64::new(0),
             grown: AtomicU64::new(0),
             served: Arc::default(),
@@ -101,7 +104,11 @@ impl Core {
     }
 
     pub(crate) fn commits(&self) -> CommitCounts {
-        CommitCounts { durable: self.durable.load(Ordering::Relaxed), lazy: self.lazy.load(Ordering::Relaxed) }
+        CommitCounts {
+            durable: self.durable.load(Ordering::Relaxed),
+            lazy: self.lazy.load(Ordering::Relaxed),
+            durable_time: Duration::from_nanos(self.durable_ns.load(Ordering::Relaxed)),
+        }
     }
 
     /// Wakes the thread that looks for other processes' commits.
@@ -189,22 +196,29 @@ impl Core {
         writer.set_synchronous(commit)?;
         let before = writer.conn.total_changes();
         let done = writer.run(group, rings, self);
+        let done = done.map(|took| (took, writer.conn.total_changes() - before));
         if done.is_err() {
             // The first error is the one to tell; SQLite may have rolled back by itself already.
             writer.rest();
         }
-        let changes = writer.conn.total_changes() - before;
-        if done.is_ok() && changes > 0 {
-            self.count(commit, changes);
+        let (took, changes) = done?;
+        if changes > 0 {
+            self.count(commit, took, changes);
         }
-        done
+        Ok(())
     }
 
-    fn count(&self, commit: Synchronous, changes: u64) {
+    fn count(&self, commit: Synchronous, took: Duration, changes: u64) {
         match commit {
-            Synchronous::Full => self.durable.fetch_add(1, Ordering::Relaxed),
-            Synchronous::Normal => self.lazy.fetch_add(1, Ordering::Relaxed),
-        };
+            Synchronous::Full => {
+                let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                self.durable_ns.fetch_add(nanos, Ordering::Relaxed);
+                self.durable.fetch_add(1, Ordering::Relaxed);
+            }
+            Synchronous::Normal => {
+                self.lazy.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let pages = checkpoint::pages(changes);
         if self.grown.fetch_add(pages, Ordering::Relaxed) + pages > checkpoint::PAGES_WANTED {
             self.grown.store(0, Ordering::Relaxed);
@@ -240,8 +254,8 @@ impl Drop for Core {
 }
 
 impl Writer {
-    /// Runs a group in a transaction. With an error nothing of it has happened.
-    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<(), Fault> {
+    /// Runs a group in a transaction; answers how long its commit took. With an error nothing of it has happened.
+    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<Duration, Fault> {
         let db = &mut Db::new(&self.conn);
         db.run(Query::Begin, [])?;
         if rings.heard {
@@ -263,7 +277,7 @@ impl Writer {
                 }
                 if alone {
                     db.run(Query::Rollback, [])?;
-                    return Ok(());
+                    return Ok(Duration::ZERO);
                 }
                 db.run(Query::VerbUndo, [])?;
             } else {
@@ -274,8 +288,9 @@ impl Writer {
             }
         }
         sequence.write(db)?;
+        let before = Instant::now();
         db.run(Query::Commit, [])?;
-        Ok(())
+        Ok(before.elapsed())
     }
 
     /// Leaves no transaction open, whatever was before, such as a panic.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use towpath_core::store::{
@@ -32,6 +33,8 @@ pub struct CommitCounts {
     pub durable: u64,
     /// Those that were not, because losing them costs nothing.
     pub lazy: u64,
+    /// The time spent in the durable ones' `COMMIT`, most of it waiting for the disk.
+    pub durable_time: Duration,
 }
 
 /// Connections that are kept for the next reader.

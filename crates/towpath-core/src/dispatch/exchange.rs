@@ -181,6 +181,10 @@ impl Traffic {
         self.prefetch
     }
 
+    pub(super) fn is_crowded(&self) -> bool {
+        self.finished_last_turn >= BUSY
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.outbox.is_empty() && self.pending.is_none()
     }

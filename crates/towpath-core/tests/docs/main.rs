@@ -1,5 +1,7 @@
 //! Pages of the documentation that are printed from code. `TOWPATH_UPDATE=1` writes them anew.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -85,7 +85,7 @@ impl Pump {
             let now = self.started.elapsed();
             for effect in self.dispatcher.decide(now) {
                 if let Some(next) = self.carry_out(effect) {
-                    exchange = Some(next);
+                    exchange = Some(if self.dispatcher.is_busy() { aside(next) } else { next });
                 }
             }
             if self.dispatcher.is_gone() {
@@ -260,6 +260,19 @@ impl Pump {
             }
         });
     }
+}
+
+/// Lets an exchange run beside the pump, which then refills slots meanwhile: an embedded store works on the thread
+/// that asks it. An idle worker spares itself the hop.
+fn aside(exchange: Exchange) -> Exchange {
+    let task = tokio::spawn(exchange);
+    Box::pin(async move {
+        // A panic in a store is answered as a lost answer: the same turn is asked again.
+        task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "the store panicked");
+            Event::Turn(Err(Failure::Other))
+        })
+    })
 }
 
 fn failed(error: &StoreError) -> Failure {

@@ -1,0 +1,136 @@
+//! `towpath bench`: what this machine and this store give, with the library's own defaults.
+//!
+//! One line per figure. The time of one lone fsync stands beside all of them, since on many machines it decides.
+
+mod drain;
+mod enqueue;
+mod graphs;
+mod measure;
+mod process;
+mod subject;
+mod wake;
+
+use std::time::Duration;
+
+use miette::{IntoDiagnostic, Result, miette};
+use serde_json::{Value, json};
+
+pub(crate) use process::{ChildArgs, run_child};
+use subject::Place;
+
+/// What a user may set.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct BenchArgs {
+    /// Where to measure: sqlite:DIRECTORY, or postgres://USER@HOST/DATABASE. Files and schemas of its own are made
+    /// there and removed. Without it, SQLite in a directory of its own beneath the current one.
+    #[arg(long, env = "TOWPATH_STORE")]
+    store: Option<String>,
+    /// Only the figures whose name contains this; may be repeated.
+    #[arg(long)]
+    only: Vec<String>,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// How many jobs a drain has.
+    #[arg(long, default_value_t = 100_000)]
+    jobs: usize,
+    /// How many ended jobs lie in the store for `drain_with_history`.
+    #[arg(long, default_value_t = 1_000_000)]
+    history: usize,
+    /// How often the whole is repeated.
+    #[arg(long, default_value_t = 1)]
+    runs: u32,
+}
+
+/// One figure.
+#[derive(Clone)]
+pub(crate) struct Figure {
+    test: &'static str,
+    value: f64,
+    unit: &'static str,
+    n: usize,
+    params: Value,
+}
+
+impl Figure {
+    pub(crate) fn new(test: &'static str, value: f64, unit: &'static str, n: usize) -> Self {
+        Self { test, value, unit, n, params: json!({}) }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.params[name] = value.into();
+        self
+    }
+
+    fn print(&self, as_json: bool) -> Result<()> {
+        let value = (self.value * 1_000.0).round() / 1_000.0;
+        let line = if as_json {
+            let figure =
+                json!({"test": self.test, "value": value, "unit": self.unit, "n": self.n, "params": self.params});
+            serde_json::to_string(&figure).into_diagnostic()?
+        } else {
+            let params = self.params.as_object().filter(|p| !p.is_empty()).map(|_| self.params.to_string());
+            format!("{:24} {value:>14} {:8} n={} {}", self.test, self.unit, self.n, params.unwrap_or_default())
+        };
+        println!("{}", line.trim_end());
+        Ok(())
+    }
+}
+
+/// The figures in the order in which they are taken. One measurement may give several.
+const TESTS: &[(&str, &[&str])] = &[
+    ("fsync", &["fsync_p50"]),
+    ("enqueue_one", &["enqueue_one"]),
+    ("enqueue_32", &["enqueue_32"]),
+    ("enqueue_bulk", &["enqueue_bulk"]),
+    ("drain", &["drain"]),
+    ("drain_with_history", &["drain_with_history"]),
+    ("wake", &["wake_p50", "wake_p99"]),
+    ("wake_other_process", &["wake_other_process_p50"]),
+    ("chain_100", &["chain_100", "chain_100_commits"]),
+    ("fan_1000", &["fan_1000"]),
+    ("diamonds_100", &["diamonds_100"]),
+    ("rss_peak", &["rss_peak"]),
+    ("idle_cpu", &["idle_cpu"]),
+];
+
+/// Takes the figures.
+pub(crate) async fn run(args: BenchArgs) -> Result<()> {
+    let wanted = |figures: &[&str]| {
+        args.only.is_empty() || figures.iter().any(|figure| args.only.iter().any(|only| figure.contains(only.as_str())))
+    };
+    let tests: Vec<&str> = TESTS.iter().filter(|(_, figures)| wanted(figures)).map(|(test, _)| *test).collect();
+    if tests.is_empty() {
+        let known: Vec<&str> = TESTS.iter().flat_map(|(_, figures)| figures.iter().copied()).collect();
+        return Err(miette!(help = format!("the figures are {}", known.join(", ")), "--only names no figure"));
+    }
+    let place = Place::open(args.store.as_deref()).await?;
+    for _ in 0..args.runs.max(1) {
+        for test in &tests {
+            for figure in take(test, &place, &args).await? {
+                if args.only.is_empty() || args.only.iter().any(|only| figure.test.contains(only.as_str())) {
+                    figure.print(args.json)?;
+                }
+            }
+        }
+    }
+    place.close().await
+}
+
+async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>> {
+    Ok(match test {
+        "fsync" => vec![measure::fsync(place.dir())?],
+        "enqueue_one" => vec![enqueue::one(place, Duration::from_secs(2)).await?],
+        "enqueue_32" => vec![enqueue::many_clients(place, 32, Duration::from_secs(2)).await?],
+        "enqueue_bulk" => vec![enqueue::bulk(place, 2 * args.jobs).await?],
+        "drain" => vec![drain::drain(place, args.jobs).await?],
+        "drain_with_history" => vec![drain::with_history(place, args.jobs, args.history).await?],
+        "wake" => wake::same_process(place).await?,
+        "wake_other_process" => vec![wake::other_process(place).await?],
+        "chain_100" => graphs::chain(place).await?,
+        "fan_1000" => vec![graphs::fan(place).await?],
+        "diamonds_100" => vec![graphs::diamonds(place).await?],
+        "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
+        _ => vec![process::idle_cpu(place).await?],
+    })
+}

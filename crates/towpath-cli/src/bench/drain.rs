@@ -1,0 +1,77 @@
+//! How fast one worker process drains a backlog of jobs that do nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use miette::{IntoDiagnostic, Result};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use towpath::{Client, Failure, Job, Worker};
+
+use super::Figure;
+use super::enqueue::preload;
+use super::subject::{Place, Subject};
+
+/// A job that does nothing, with about 200 bytes of input.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "bench-noop")]
+pub(crate) struct Noop {
+    number: usize,
+    text: String,
+}
+
+impl Noop {
+    pub(crate) fn new(number: usize) -> Self {
+        Self { number, text: "the boat is drawn along the canal by a horse on the towpath, ".repeat(3) }
+    }
+}
+
+/// Runs a worker until it has performed so many jobs and told the store of all of them.
+pub(crate) async fn perform(client: &Client, jobs: usize) -> Result<()> {
+    let left = Arc::new(AtomicUsize::new(jobs));
+    let done = Arc::new(Notify::new());
+    let (count, tell) = (left.clone(), done.clone());
+    let worker = Worker::builder(client)
+        .handle(move |_: Noop, _cx| {
+            if count.fetch_sub(1, Ordering::Relaxed) == 1 {
+                tell.notify_one();
+            }
+            std::future::ready(Ok::<_, Failure>(()))
+        })
+        .start()
+        .into_diagnostic()?;
+    done.notified().await;
+    worker.shutdown().await;
+    Ok(())
+}
+
+pub(crate) async fn drain(place: &Place, jobs: usize) -> Result<Figure> {
+    let subject = place.fresh().await?;
+    let (rate, commits) = timed(&subject, jobs).await?;
+    subject.remove().await?;
+    let figure = Figure::new("drain", rate, "jobs/s", jobs);
+    Ok(commits.map_or_else(|| figure.clone(), |n| figure.clone().with("durable_commits", n)))
+}
+
+/// Preloads, then drains; answers the rate and the durable commits of the drain.
+async fn timed(subject: &Subject, jobs: usize) -> Result<(f64, Option<u64>)> {
+    preload(&subject.client, jobs).await?;
+    let before = subject.commits();
+    let started = Instant::now();
+    perform(&subject.client, jobs).await?;
+    let took = started.elapsed();
+    let commits = subject.commits().zip(before).map(|((n, _), (n0, _))| n - n0);
+    Ok((jobs as f64 / took.as_secs_f64(), commits))
+}
+
+pub(crate) async fn with_history(place: &Place, jobs: usize, history: usize) -> Result<Figure> {
+    let subject = place.fresh().await?;
+    preload(&subject.client, history).await?;
+    if history > 0 {
+        perform(&subject.client, history).await?;
+    }
+    let (rate, _) = timed(&subject, jobs).await?;
+    subject.remove().await?;
+    Ok(Figure::new("drain_with_history", rate, "jobs/s", jobs).with("history", history))
+}

@@ -1,0 +1,114 @@
+//! `towpath graph list` and `towpath graph show`.
+
+use std::collections::HashMap;
+
+use clap::{Args, Subcommand};
+use towpath::GraphId;
+use towpath::core::store::{GraphFilter, Page};
+
+use super::{ViewArgs, json, tell_of_more};
+use crate::error::CliError;
+use crate::table::Table;
+use crate::{exit, say, summary, words};
+
+/// Show graphs
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    #[command(subcommand)]
+    command: GraphCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GraphCommand {
+    List(List),
+    Show(Show),
+}
+
+/// List graphs, newest first
+#[derive(Debug, Args)]
+struct List {
+    /// Only those that have not ended.
+    #[arg(long)]
+    open: bool,
+    /// Most lines, 1 to 1000.
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: u32,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+/// Show a graph with its nodes
+#[derive(Debug, Args)]
+struct Show {
+    /// The graph.
+    #[arg(value_name = "GRAPH-ID")]
+    graph: GraphId,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+impl Graph {
+    pub(super) async fn run(self) -> Result<u8, CliError> {
+        match self.command {
+            GraphCommand::List(command) => command.run().await,
+            GraphCommand::Show(command) => command.run().await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self) -> Result<u8, CliError> {
+        let client = self.view.store.found()?.open().await?;
+        let filter = if self.open { GraphFilter::Open } else { GraphFilter::All };
+        let graphs = client.inspect().graphs(filter, Page { after: None, limit: self.limit }).await?;
+        if self.view.json {
+            say::json(&graphs.iter().map(json::graph_line).collect::<Vec<_>>())?;
+            return Ok(exit::SUCCEEDED);
+        }
+        let mut table = Table::new(&["graph", "name", "end", "nodes", "created", "ended"]);
+        for line in &graphs {
+            let end = match (line.end, line.stop) {
+                (Some(end), _) => end.to_string(),
+                (None, Some(stop)) => format!("stopped to {stop}"),
+                (None, None) => "-".to_owned(),
+            };
+            table.row(vec![
+                line.id.to_string(),
+                line.name.to_string(),
+                end,
+                line.nodes.to_string(),
+                words::instant(line.created_at),
+                line.ended_at.map_or_else(|| "-".into(), words::instant),
+            ]);
+        }
+        table.print_or("no graphs");
+        tell_of_more(graphs.len(), self.limit);
+        Ok(exit::SUCCEEDED)
+    }
+}
+
+impl Show {
+    async fn run(self) -> Result<u8, CliError> {
+        let location = self.view.store.found()?;
+        let client = location.open().await?;
+        let detail = client.inspect().graph(self.graph).await?.ok_or_else(|| {
+            let help = format!("list the graphs with `towpath graph list{}`", location.option());
+            CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)
+        })?;
+        if self.view.json {
+            say::json(&json::graph(&detail))?;
+            return Ok(exit::SUCCEEDED);
+        }
+        let errors = summary::errors(&client, &detail).await?;
+        let line = &detail.line;
+        let state = line.end.map_or_else(|| "not ended".to_owned(), |end| end.to_string());
+        say::line(format_args!("{} {state}: {}", line.name, summary::counts(&detail.nodes)));
+        say::line(format_args!("created {}", words::instant(line.created_at)));
+        if let Some(at) = line.ended_at {
+            say::line(format_args!("ended   {}", words::instant(at)));
+        }
+        say::line("");
+        summary::nodes(&detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
+        Ok(exit::SUCCEEDED)
+    }
+}

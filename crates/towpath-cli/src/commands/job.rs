@@ -1,0 +1,81 @@
+//! `towpath job`: everything about one.
+
+use clap::Args;
+use towpath::JobId;
+use towpath::core::store::{AttemptLine, JobDetail};
+
+use super::{ViewArgs, json};
+use crate::error::CliError;
+use crate::{exit, say, words};
+
+/// Show a job with its attempts and logs
+#[derive(Debug, Args)]
+pub(crate) struct JobCommand {
+    /// The job.
+    #[arg(value_name = "JOB-ID")]
+    job: JobId,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+impl JobCommand {
+    pub(super) async fn run(self) -> Result<u8, CliError> {
+        let location = self.view.store.found()?;
+        let client = location.open().await?;
+        let detail = client.inspect().job(self.job).await?.ok_or_else(|| {
+            let help = format!("list the jobs with `towpath jobs{}`", location.option());
+            CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
+        })?;
+        let attempts = client.inspect().attempts(self.job).await?;
+        if self.view.json {
+            say::json(&json::job(&detail, &attempts))?;
+        } else {
+            print(&detail, &attempts);
+        }
+        Ok(exit::SUCCEEDED)
+    }
+}
+
+fn print(detail: &JobDetail, attempts: &[AttemptLine]) {
+    let line = &detail.line;
+    let field = |name: &str, value: String| say::line(format_args!("{name:<10}{value}"));
+    field("job", line.id.to_string());
+    field("kind", line.kind.to_string());
+    field("queue", line.queue.to_string());
+    if let Some(node) = &line.node {
+        field("node", format!("{} of graph {}", node.name, node.graph));
+    }
+    field("state", line.state.to_string());
+    if let Some(cause) = &detail.cause {
+        field("cause", cause.to_string());
+    }
+    if let Some(reason) = &detail.blocked {
+        field("blocked", reason.clone());
+    }
+    if let Some(cause) = &detail.cancel {
+        field("cancel", cause.to_string());
+    }
+    field("attempts", format!("{}, {} failed", line.counters.attempt, line.counters.failures));
+    field("enqueued", words::instant(line.enqueued_at));
+    for (name, at) in
+        [("due", line.due), ("deadline", detail.deadline), ("started", line.started_at), ("ended", line.ended_at)]
+    {
+        if let Some(at) = at {
+            field(name, words::instant(at));
+        }
+    }
+    field("input", json::payload_text(&detail.input));
+    if let Some(output) = &detail.output {
+        field("output", json::payload_text(output));
+    }
+    for attempt in attempts {
+        let took = words::duration(attempt.ended_at.since(attempt.started_at));
+        say::line(format_args!("\nattempt {}: {} after {took}", attempt.attempt, attempt.outcome.word()));
+        if let Some(error) = &attempt.error {
+            say::line(error);
+        }
+        if let Some(log) = &attempt.log {
+            say::line(log.trim_end());
+        }
+    }
+}

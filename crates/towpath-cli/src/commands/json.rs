@@ -1,0 +1,114 @@
+//! What `--json` answers: one shape per noun, instants in UTC.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
+use towpath::{Payload, Timestamp};
+
+use crate::words;
+
+fn instant(at: Option<Timestamp>) -> Option<String> {
+    at.map(words::instant)
+}
+
+pub(super) fn graph_line(line: &GraphLine) -> Value {
+    json!({
+        "id": line.id,
+        "name": line.name,
+        "end": line.end,
+        "stop": line.stop,
+        "nodes": line.nodes,
+        "created_at": words::instant(line.created_at),
+        "ended_at": instant(line.ended_at),
+    })
+}
+
+pub(super) fn graph(detail: &GraphDetail) -> Value {
+    let mut graph = graph_line(&detail.line);
+    graph["input"] = detail.input.as_ref().map_or(Value::Null, payload);
+    graph["nodes"] = detail.nodes.iter().map(node).collect();
+    graph["edges"] = detail.edges.iter().map(edge).collect();
+    graph
+}
+
+fn node(node: &NodeLine) -> Value {
+    json!({
+        "name": node.name,
+        "job": node.job,
+        "kind": node.kind,
+        "queue": node.queue,
+        "state": node.state.word(),
+        "cause": node.cause,
+        "attempt": node.counters.attempt,
+        "failures": node.counters.failures,
+        "started_at": instant(node.started_at),
+        "ended_at": instant(node.ended_at),
+    })
+}
+
+fn edge(edge: &EdgeLine) -> Value {
+    json!({ "parent": edge.parent, "child": edge.child })
+}
+
+pub(super) fn job_line(line: &JobLine) -> Value {
+    json!({
+        "id": line.id,
+        "kind": line.kind,
+        "queue": line.queue,
+        "priority": line.priority,
+        "state": line.state.word(),
+        "due": instant(line.due),
+        "attempt": line.counters.attempt,
+        "failures": line.counters.failures,
+        "crashes": line.counters.crashes,
+        "graph": line.node.as_ref().map(|n| n.graph),
+        "node": line.node.as_ref().map(|n| &n.name),
+        "enqueued_at": words::instant(line.enqueued_at),
+        "started_at": instant(line.started_at),
+        "ended_at": instant(line.ended_at),
+    })
+}
+
+pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine]) -> Value {
+    let mut job = job_line(&detail.line);
+    job["version"] = detail.version.into();
+    job["input"] = payload(&detail.input);
+    job["rules"] = json!(detail.rules);
+    job["deadline"] = json!(instant(detail.deadline));
+    job["tags"] = json!(detail.tags);
+    job["headers"] = json!(detail.headers);
+    job["cause"] = json!(detail.cause);
+    job["output"] = detail.output.as_ref().map_or(Value::Null, payload);
+    job["blocked"] = json!(detail.blocked);
+    job["worker"] = json!(detail.worker);
+    job["cancel"] = json!(detail.cancel);
+    job["attempts"] = attempts.iter().map(attempt).collect();
+    job
+}
+
+fn attempt(line: &AttemptLine) -> Value {
+    json!({
+        "attempt": line.attempt,
+        "outcome": line.outcome,
+        "started_at": words::instant(line.started_at),
+        "ended_at": words::instant(line.ended_at),
+        "error": line.error,
+        "log": line.log,
+    })
+}
+
+/// A payload's JSON; what is not JSON is told by its size.
+fn payload(payload: &Payload) -> Value {
+    if payload.bytes.is_empty() {
+        return Value::Null;
+    }
+    payload.decode().unwrap_or_else(|_| json!({ "bytes": payload.bytes.len() }))
+}
+
+/// A payload as text for people.
+pub(super) fn payload_text(payload: &Payload) -> String {
+    match payload.decode::<Box<RawValue>>() {
+        Ok(json) => json.get().to_owned(),
+        Err(_) => words::count(payload.bytes.len(), "byte", "bytes"),
+    }
+}

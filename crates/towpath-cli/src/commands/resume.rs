@@ -1,0 +1,109 @@
+//! `towpath resume`: a stored graph that has not ended, carried on.
+
+use std::collections::HashMap;
+
+use clap::Args;
+use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, Page};
+use towpath::{Client, GraphId};
+
+use super::{DriveArgs, StoreArgs};
+use crate::error::CliError;
+use crate::flow::{FlowFile, FlowSource};
+use crate::{exit, say, summary, words};
+
+/// Carry on with a flow that was interrupted or killed
+///
+/// What has succeeded does not run again; what was running does, after what is left of it was stopped. It is the stored
+/// flow that goes on, also if the file has changed since.
+///
+/// Exit code: as of `towpath run`.
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The graph; not needed while only one of the store has not ended.
+    #[arg(value_name = "GRAPH-ID")]
+    graph: Option<GraphId>,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    drive: DriveArgs,
+}
+
+impl Resume {
+    pub(super) async fn run(self) -> Result<u8, CliError> {
+        let location = self.store.found()?;
+        let client = location.open().await?;
+        let graph = match self.graph {
+            Some(graph) => graph,
+            None => match the_only_unfinished(&client, &location.shown()).await? {
+                Choice::Unfinished(graph) => graph,
+                Choice::AllEnded(newest) => {
+                    say::line("nothing to resume: every graph has ended; this was the last one");
+                    newest
+                }
+            },
+        };
+        let detail = client.inspect().graph(graph).await?;
+        let detail = detail.ok_or_else(|| {
+            let help = format!("list the graphs with `towpath graph list{}`", location.option());
+            CliError::usage(format!("there is no graph {graph} in {}", location.shown()), help)
+        })?;
+        let source = source(&detail)?;
+        if let Some(end) = detail.line.end {
+            let (took, store_option) = (&HashMap::new(), location.option());
+            summary::About { graph, end, took, store_option: &store_option }.print(&client).await?;
+            return Ok(exit::of(end));
+        }
+        tell_of_change(&source);
+        say::line(format_args!("resuming {} ({}): {}", detail.line.name, graph, summary::counts(&detail.nodes)));
+        super::run::drive(&client, &location, graph, self.drive.parallel()).await
+    }
+}
+
+enum Choice {
+    Unfinished(GraphId),
+    AllEnded(GraphId),
+}
+
+async fn the_only_unfinished(client: &Client, store: &str) -> Result<Choice, CliError> {
+    let newest = Page { after: None, limit: 20 };
+    let open = client.inspect().graphs(GraphFilter::Open, newest).await?;
+    match open.as_slice() {
+        [only] => Ok(Choice::Unfinished(only.id)),
+        [] => match client.inspect().graphs(GraphFilter::All, Page { limit: 1, ..newest }).await?.first() {
+            Some(line) => Ok(Choice::AllEnded(line.id)),
+            None => Err(CliError::usage(
+                format!("there is no graph in {store}"),
+                "the flow was not stored before it was killed: start it with `towpath run FLOW.toml`",
+            )),
+        },
+        several => Err(CliError::usage(
+            format!("{} have not ended:\n{}", words::count(several.len(), "graph", "graphs"), list(several)),
+            "name the one to resume: towpath resume GRAPH-ID",
+        )),
+    }
+}
+
+fn list(graphs: &[GraphLine]) -> String {
+    let lines = graphs.iter().map(|g| format!("  {}  {}  since {}", g.id, g.name, words::instant(g.created_at)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn source(detail: &GraphDetail) -> Result<FlowSource, CliError> {
+    let source = detail.input.as_ref().and_then(|input| input.decode().ok());
+    source.ok_or_else(|| {
+        CliError::usage(
+            format!("the graph {} was not started by `towpath run`", detail.line.id),
+            "it is carried on by the workers of the application that enqueued it",
+        )
+    })
+}
+
+/// The stored flow goes on; a changed file is not looked into, but its author should know.
+fn tell_of_change(source: &FlowSource) {
+    let shown = source.file.display();
+    match FlowFile::read(&source.file) {
+        Ok(file) if file.hash() == source.hash => {}
+        Ok(_) => eprintln!("note: {shown} has changed since; the flow goes on as it was stored"),
+        Err(_) => eprintln!("note: {shown} cannot be read any more; the flow goes on as it was stored"),
+    }
+}

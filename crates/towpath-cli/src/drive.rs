@@ -1,0 +1,260 @@
+//! A graph driven to its end in this process: a worker for its commands, and eyes on what becomes of its nodes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use towpath::core::store::{Hint, HintStream};
+use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, State, Worker, WorkerHandle};
+
+use crate::error::CliError;
+use crate::exec::{Event, Exec, Runner};
+use crate::flow::queue_of;
+use crate::group::Groups;
+use crate::progress::{NodeEnd, Progress};
+use crate::summary;
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The graph has ended.
+    Ended(GraphEnd),
+    /// Somebody interrupted it; the rest waits in the store.
+    Interrupted,
+}
+
+/// What is asked of a drive.
+pub(crate) struct Drive<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) graph: GraphId,
+    pub(crate) groups: Groups,
+    /// Commands at once.
+    pub(crate) parallel: u16,
+    /// What to add to a command of this binary so that it finds the store.
+    pub(crate) store_option: String,
+}
+
+impl Drive<'_> {
+    /// Runs the graph until it has ended or somebody interrupts.
+    ///
+    /// # Errors
+    /// The store cannot be used at all. While it only does not answer, this waits and says so.
+    pub(crate) async fn run(self) -> Result<Outcome, CliError> {
+        let mut signals = Signals::listen()?;
+        let detail = self.client.inspect().graph(self.graph).await?;
+        let detail =
+            detail.ok_or_else(|| CliError::failed("find the graph", format!("{} is not stored", self.graph)))?;
+        let (events_in, mut events) = mpsc::unbounded_channel();
+        let (hurry, hurried) = watch::channel(false);
+        let mut hints = self.client.store().hints();
+        let mut board = Board::new(self.client, Progress::new(&detail), &detail);
+        let worker = self.start(Runner::new(self.groups.clone(), events_in, hurried), detail.line.name.as_str())?;
+        let ended = self.client.wait_graph(self.graph);
+        tokio::pin!(ended);
+        let mut tick = tokio::time::interval(LOOK_AGAIN);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = signals.next() => {
+                    board.progress.note("interrupted: stopping the commands (interrupt again to kill them)");
+                    break Outcome::Interrupted;
+                }
+                Some(event) = events.recv() => board.event(event),
+                end = &mut ended => match end {
+                    Ok(end) => break Outcome::Ended(end),
+                    Err(OutputError::Store(error)) if error.is_transient() => {
+                        board.trouble(&error);
+                        tokio::time::sleep(LOOK_AGAIN).await;
+                        ended.set(self.client.wait_graph(self.graph));
+                    }
+                    Err(OutputError::Store(error)) => return Err(error.into()),
+                    Err(error) => return Err(CliError::failed("wait for the graph", error)),
+                },
+                hint = hints.next() => board.hint(hint, &mut hints).await?,
+                _ = tick.tick() => board.look(None).await?,
+            }
+        };
+        let outcome = self.leave(outcome, worker, &mut signals, &hurry, &mut board, &mut events).await?;
+        board.progress.finish();
+        if let Outcome::Ended(end) = outcome {
+            let about = summary::About { graph: self.graph, end, took: &board.seen, store_option: &self.store_option };
+            about.print(self.client).await?;
+        }
+        Ok(outcome)
+    }
+
+    fn start(&self, runner: std::sync::Arc<Runner>, name: &str) -> Result<WorkerHandle, CliError> {
+        let queue = queue_of(self.graph).map_err(|e| CliError::failed("name the queue", e))?;
+        let handler = move |exec: Exec, cx: Context| {
+            let runner = runner.clone();
+            async move { runner.perform(exec, cx).await }
+        };
+        Worker::builder(self.client)
+            .name(&format!("{name}/{}", std::process::id()))
+            .queue(queue.as_str(), self.parallel)
+            .drain_limit(Duration::ZERO)
+            .handle(handler)
+            .start()
+            .map_err(|e| CliError::failed("start the worker", e))
+    }
+
+    /// Lets the worker hand back what it holds. A further interrupt kills what still runs.
+    async fn leave(
+        &self,
+        outcome: Outcome,
+        worker: WorkerHandle,
+        signals: &mut Signals,
+        hurry: &watch::Sender<bool>,
+        board: &mut Board<'_>,
+        events: &mut mpsc::UnboundedReceiver<Event>,
+    ) -> Result<Outcome, CliError> {
+        let shutdown = worker.shutdown();
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                () = signals.next() => {
+                    board.progress.note("killing the commands");
+                    hurry.send_replace(true);
+                }
+                Some(event) = events.recv() => board.event(event),
+            }
+        }
+        while let Ok(event) = events.try_recv() {
+            board.event(event);
+        }
+        board.look(None).await?;
+        if let Outcome::Ended(_) = outcome {
+            return Ok(outcome);
+        }
+        // The last node may have ended while the commands were told to stop.
+        let detail = self.client.inspect().graph(self.graph).await?;
+        Ok(detail.and_then(|d| d.line.end).map_or(outcome, Outcome::Ended))
+    }
+}
+
+/// The nodes that have not ended yet, as far as this process has seen.
+struct Board<'a> {
+    client: &'a Client,
+    progress: Progress,
+    open: HashMap<JobId, Open>,
+    /// How long commands took that ended here. The store knows only since when a job is held.
+    seen: HashMap<JobId, Duration>,
+    /// The last trouble that was told.
+    trouble: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    name: String,
+    took: Option<Duration>,
+    note: Option<String>,
+}
+
+impl<'a> Board<'a> {
+    fn new(client: &'a Client, progress: Progress, detail: &towpath::core::store::GraphDetail) -> Self {
+        let open = detail.nodes.iter().filter(|n| !matches!(n.state, State::Ended(_)));
+        let open = open.map(|n| (n.job, Open { name: n.name.to_string(), ..Open::default() })).collect();
+        Self { client, progress, open, seen: HashMap::new(), trouble: None }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Started { job, attempt } => {
+                if let Some(node) = self.open.get_mut(&job) {
+                    self.progress.started(&node.name, attempt, node.note.take());
+                }
+            }
+            Event::Over { job, took, note } => {
+                if let Some(node) = self.open.get_mut(&job) {
+                    node.took = Some(took);
+                    node.note = note;
+                    self.progress.over(&node.name);
+                }
+            }
+        }
+    }
+
+    async fn hint(&mut self, first: Hint, hints: &mut HintStream) -> Result<(), CliError> {
+        let mut ended = Vec::new();
+        let mut next = Some(first);
+        while let Some(hint) = next {
+            match hint {
+                Hint::Ended(job) if self.open.contains_key(&job) => ended.push(job),
+                Hint::Anything => return self.look(None).await,
+                _ => {}
+            }
+            next = hints.try_next();
+        }
+        if ended.is_empty() { Ok(()) } else { self.look(Some(ended)).await }
+    }
+
+    /// Asks the store how these jobs ended, or all that are open.
+    async fn look(&mut self, jobs: Option<Vec<JobId>>) -> Result<(), CliError> {
+        let jobs = jobs.unwrap_or_else(|| self.open.keys().copied().collect());
+        let mut found = Vec::new();
+        for batch in jobs.chunks(BATCH) {
+            match self.client.store().ended(batch.to_vec()).await {
+                Ok(ended) => found.extend(ended.into_iter().flatten()),
+                Err(error) if error.is_transient() => {
+                    self.trouble(&error);
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.trouble = None;
+        found.sort_by_key(|ended| ended.ended_at);
+        for ended in found {
+            let Some(node) = self.open.remove(&ended.id) else { continue };
+            let why = match ended.state {
+                State::Ended(End::Succeeded) => node.note,
+                _ => summary::why(ended.cause.as_ref(), ended.error.as_deref()),
+            };
+            self.progress.ended(&NodeEnd { name: &node.name, state: ended.state, took: node.took, why });
+            self.seen.extend(node.took.map(|took| (ended.id, took)));
+        }
+        Ok(())
+    }
+
+    /// Says once that the store does not answer, and that this goes on.
+    fn trouble(&mut self, error: &towpath::core::StoreError) {
+        let text = error.to_string();
+        if self.trouble.as_ref() != Some(&text) {
+            self.progress.note(&format!("{text}; waiting for the store"));
+            self.trouble = Some(text);
+        }
+    }
+}
+
+/// What interrupts: Ctrl-C, a polite kill, a terminal that closes.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|e| CliError::failed("listen for signals", e));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+/// How often the store is asked beside its hints, which may be lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const BATCH: usize = 1_000;

@@ -1,0 +1,157 @@
+//! The one kind of job of this binary: a command of a flow, and how it is performed.
+
+mod capture;
+mod command;
+mod gate;
+mod output;
+mod parents;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use towpath::core::limits;
+use towpath::{Cancellation, Context, Failure, Job, JobId};
+
+use crate::flow::find_program;
+use crate::group::Groups;
+use command::{Finished, How, Running};
+use output::Verdict;
+
+pub(crate) use gate::pass as pass_gate;
+
+/// A command to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Job)]
+#[job(kind = "flow.exec", output = Option<Box<RawValue>>)]
+pub(crate) struct Exec {
+    /// The program and its arguments.
+    pub(crate) argv: Vec<String>,
+    /// The folder it is started in, from the root.
+    pub(crate) dir: String,
+    /// Variables added to those of the worker.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// What a command does to those who watch.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// An attempt begins.
+    Started { job: JobId, attempt: u32 },
+    /// An attempt is over; what became of the job is in the store.
+    Over {
+        job: JobId,
+        took: Duration,
+        /// What a success keeps quiet about, or how it failed.
+        note: Option<String>,
+    },
+}
+
+/// Runs commands.
+pub(crate) struct Runner {
+    groups: Groups,
+    events: mpsc::UnboundedSender<Event>,
+    /// Set when whoever is told to stop must be killed without a grace.
+    hurry: watch::Receiver<bool>,
+}
+
+impl Runner {
+    pub(crate) fn new(groups: Groups, events: mpsc::UnboundedSender<Event>, hurry: watch::Receiver<bool>) -> Arc<Self> {
+        Arc::new(Self { groups, events, hurry })
+    }
+
+    /// Performs one attempt.
+    pub(crate) async fn perform(self: Arc<Self>, exec: Exec, cx: Context) -> Result<Option<Box<RawValue>>, Failure> {
+        let (job, began) = (cx.job(), Instant::now());
+        self.tell(Event::Started { job, attempt: cx.attempt() });
+        let result = self.attempt(&exec, &cx).await;
+        let (result, note) = match result {
+            Ok(Success { output, note }) => (Ok(output), note),
+            Err(failure) => {
+                let note = failure.to_string().lines().next().map(str::to_owned);
+                (Err(failure), note)
+            }
+        };
+        self.tell(Event::Over { job, took: began.elapsed(), note });
+        result
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody may be watching.
+        let _ = self.events.send(event);
+    }
+
+    async fn attempt(&self, exec: &Exec, cx: &Context) -> Result<Success, Failure> {
+        // What an earlier attempt has left running would work against this one.
+        self.groups
+            .clear_job(cx.job())
+            .await
+            .map_err(|e| Failure::new(format!("cannot clear an earlier attempt: {e}")))?;
+        can_start(exec)?;
+        let parents = parents::as_json(&cx.upstream().await?);
+        if let Some(why) = cx.cancellation() {
+            return Err(stopped(why, String::new()));
+        }
+        let running = Running::start(exec, cx, &self.groups)
+            .await
+            .map_err(|e| Failure::new(format!("cannot start {}: {e}", exec.argv.join(" "))))?;
+        let finished = running.finish(parents, cx, self.hurry.clone()).await?;
+        conclude(finished)
+    }
+}
+
+/// A command that is done, with what is to be said of it.
+struct Success {
+    output: Option<Box<RawValue>>,
+    note: Option<String>,
+}
+
+/// What is missing now will be missing at the next attempt.
+fn can_start(exec: &Exec) -> Result<(), Failure> {
+    let dir = Path::new(&exec.dir);
+    if !dir.is_dir() {
+        return Err(Failure::permanent(format!("its folder {} is not there", dir.display())));
+    }
+    let program = exec.argv.first().ok_or_else(|| Failure::permanent("it names no program"))?;
+    find_program(program, dir, exec.env.get("PATH").map(String::as_str))
+        .map(|_| ())
+        .map_err(|why| Failure::permanent(format!("cannot start {program:?}: {why}")))
+}
+
+fn conclude(finished: Finished) -> Result<Success, Failure> {
+    let status = match finished.how {
+        How::Ended(status) => status,
+        How::Stopped(why) => return Err(stopped(why, finished.log())),
+    };
+    if let Some(problem) = gate::problem(status, &finished.stderr) {
+        return Err(Failure::permanent(problem));
+    }
+    if !status.success() {
+        return Err(Failure::new(finished.error(status)).with_log(finished.log()));
+    }
+    match finished.stdout.last_line().verdict() {
+        Verdict::Output(output) => Ok(Success { output: Some(output), note: None }),
+        Verdict::None { note } => Ok(Success { output: None, note }),
+        Verdict::Refused(why) => Err(Failure::permanent(why).with_log(finished.log())),
+    }
+}
+
+/// A timeout is a failure with a log; everything else that stops a command is not its fault.
+fn stopped(why: Cancellation, log: String) -> Failure {
+    match why {
+        Cancellation::Timeout | Cancellation::Deadline => Failure::new("it took too long").with_log(log),
+        _ => Failure::stopped(),
+    }
+}
+
+/// A text that every store can keep, not longer than `max` bytes.
+fn storable(text: &str, max: usize) -> String {
+    limits::cut(&text.replace('\0', "\u{2400}"), max)
+}
+
+/// How long a command that was asked to stop may take.
+const STOP_GRACE: Duration = Duration::from_secs(5);

@@ -1,0 +1,240 @@
+//! What the nodes of a file mean to each other and to the machine: names, edges, cycles, programs.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use towpath::core::limits;
+use towpath::{GraphName, NodeName, Payload};
+
+use super::node::{DraftEdge, DraftNode};
+use super::problem::Problem;
+use super::program::find_program;
+use super::read::Drafts;
+use super::{Flow, Node};
+use crate::exec::Exec;
+
+/// Checks the drafts as a whole.
+///
+/// # Errors
+/// Everything that is wrong, with what was wrong before.
+pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>> {
+    let Drafts { name, nodes, mut problems } = drafts;
+    limits_of_the_whole(&nodes, &mut problems);
+    let names = names(&nodes, &mut problems);
+    let edges = edges(&nodes, &names, &mut problems);
+    cycles(&nodes, &edges, &mut problems);
+    for node in &nodes {
+        folder_and_program(node, folder, &mut problems);
+    }
+    let made = make(name, nodes, &mut problems);
+    match made {
+        Some(flow) if problems.is_empty() => Ok(flow),
+        _ => Err(problems),
+    }
+}
+
+fn limits_of_the_whole(nodes: &[DraftNode], problems: &mut Vec<Problem>) {
+    let edges: usize = nodes.iter().map(|n| n.after.len()).sum();
+    for (count, max, what) in
+        [(nodes.len(), limits::GRAPH_NODES_MAX, "nodes"), (edges, limits::GRAPH_EDGES_MAX, "edges")]
+    {
+        if count > max {
+            problems.push(Problem::new(format!("the flow has {count} {what}, at most {max} are allowed")));
+        }
+    }
+}
+
+/// The place of each name. A name that cannot be one is a problem; duplicates are found by the TOML reader.
+fn names<'a>(nodes: &'a [DraftNode], problems: &mut Vec<Problem>) -> HashMap<&'a str, usize> {
+    let mut names = HashMap::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        if node.name == NodeName::END {
+            let problem =
+                Problem::new("no node can be named `end`").at(node.span.clone(), "kept for the flow's own end");
+            problems.push(problem.help("choose another name, such as `finish`"));
+        } else if let Err(e) = NodeName::new(&node.name) {
+            problems.push(Problem::new("a node cannot be named so").at(node.span.clone(), format!("it {}", e.problem)));
+        }
+        names.insert(node.name.as_str(), at);
+    }
+    names
+}
+
+/// An edge between nodes that are there: parent, child, and how it was written.
+struct Edge<'a> {
+    parent: usize,
+    child: usize,
+    draft: &'a DraftEdge,
+}
+
+fn edges<'a>(nodes: &'a [DraftNode], names: &HashMap<&str, usize>, problems: &mut Vec<Problem>) -> Vec<Edge<'a>> {
+    let mut edges = Vec::new();
+    for (child, node) in nodes.iter().enumerate() {
+        let mut seen: HashMap<(&str, &towpath::Condition), &DraftEdge> = HashMap::new();
+        for draft in &node.after {
+            let Some(&parent) = names.get(draft.parent.as_str()) else {
+                let others = nodes.iter().filter(|n| n.name != node.name).map(|n| n.name.as_str());
+                let problem =
+                    Problem::new(format!("node `{}` waits for `{}`, which is not there", node.name, draft.parent))
+                        .at(draft.span.clone(), "no node is named so");
+                problems.push(problem.did_you_mean(&draft.parent, others, "add that node, or remove the edge"));
+                continue;
+            };
+            if parent == child {
+                let problem = Problem::new(format!("node `{}` waits for itself", node.name));
+                problems.push(problem.at(draft.span.clone(), "it would never start").help("remove it from `after`"));
+                continue;
+            }
+            if let Some(first) = seen.insert((&draft.parent, &draft.condition), draft) {
+                let problem = Problem::new(format!("node `{}` waits for `{}` twice", node.name, draft.parent));
+                problems
+                    .push(problem.at(draft.span.clone(), "again").at(first.span.clone(), "first").help("remove one"));
+                continue;
+            }
+            edges.push(Edge { parent, child, draft });
+        }
+    }
+    edges
+}
+
+/// Finds cycles that share no node: takes away nodes that wait for nothing until none is left (Kahn, CACM 1962),
+/// walks parents within the rest, and begins again without the cycle found.
+fn cycles(nodes: &[DraftNode], edges: &[Edge<'_>], problems: &mut Vec<Problem>) {
+    let mut gone: HashSet<usize> = HashSet::new();
+    for _ in 0..CYCLES_MAX {
+        let rest = circular(nodes.len(), edges, &gone);
+        let Some(cycle) = walk(edges, &rest) else { return };
+        gone.extend(cycle.iter().map(|edge| edge.child));
+        problems.push(cycle_problem(nodes, &cycle));
+    }
+}
+
+/// Nodes that are on a cycle or lead from one to another.
+fn circular(count: usize, edges: &[Edge<'_>], gone: &HashSet<usize>) -> HashSet<usize> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut left = vec![0_usize; count];
+    for edge in edges.iter().filter(|e| !gone.contains(&e.parent) && !gone.contains(&e.child)) {
+        children[edge.parent].push(edge.child);
+        left[edge.child] += 1;
+    }
+    let mut free: Vec<usize> = (0..count).filter(|at| left[*at] == 0).collect();
+    let mut rest: HashSet<usize> = (0..count).filter(|at| !gone.contains(at)).collect();
+    while let Some(at) = free.pop() {
+        rest.remove(&at);
+        for &child in &children[at] {
+            left[child] -= 1;
+            if left[child] == 0 {
+                free.push(child);
+            }
+        }
+    }
+    rest
+}
+
+/// The edges of one cycle, each leading to the next, from its first node in the order of the file.
+fn walk<'e, 'a>(edges: &'e [Edge<'a>], rest: &HashSet<usize>) -> Option<Vec<&'e Edge<'a>>> {
+    let mut into: HashMap<usize, &Edge<'_>> = HashMap::new();
+    for edge in edges.iter().filter(|e| rest.contains(&e.parent) && rest.contains(&e.child)) {
+        into.entry(edge.child).or_insert(edge);
+    }
+    let mut at = *rest.iter().min()?;
+    let mut walked: Vec<&Edge<'_>> = Vec::new();
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    while !seen.contains_key(&at) {
+        seen.insert(at, walked.len());
+        // A node that is left has a parent that is left.
+        let edge = *into.get(&at)?;
+        walked.push(edge);
+        at = edge.parent;
+    }
+    let mut cycle: Vec<&Edge<'_>> = walked.split_off(*seen.get(&at)?);
+    cycle.reverse();
+    let first = cycle.iter().enumerate().min_by_key(|(_, edge)| edge.parent).map_or(0, |(at, _)| at);
+    cycle.rotate_left(first);
+    Some(cycle)
+}
+
+fn cycle_problem(nodes: &[DraftNode], cycle: &[&Edge<'_>]) -> Problem {
+    let name = |at: usize| nodes[at].name.as_str();
+    let mut path: Vec<&str> = cycle.iter().map(|edge| name(edge.parent)).collect();
+    path.extend(cycle.last().map(|edge| name(edge.child)));
+    let path = if path.len() > PATH_SHOWN {
+        format!(
+            "{} -> … -> {} ({} nodes)",
+            path[..PATH_SHOWN / 2].join(" -> "),
+            path[path.len() - 2..].join(" -> "),
+            cycle.len()
+        )
+    } else {
+        path.join(" -> ")
+    };
+    let mut problem = Problem::new(format!("these nodes wait for each other: {path}"));
+    for edge in cycle.iter().take(PATH_SHOWN) {
+        problem =
+            problem.at(edge.draft.span.clone(), format!("`{}` waits for `{}`", name(edge.child), name(edge.parent)));
+    }
+    problem.help("remove one of these edges")
+}
+
+/// The folder and program of a node without parents must be there now. What runs later may use what earlier nodes
+/// make; only a program that is searched in `PATH` is looked for at once.
+fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Problem>) {
+    let is_first = node.after.is_empty();
+    if !node.dir.is_dir() {
+        if is_first {
+            let span = node.dir_span.clone().unwrap_or(node.span.clone());
+            let problem = Problem::new(format!("the folder of node `{}` is not there", node.name));
+            let relative = format!("`dir` counts from the folder of the flow file, {}", folder.display());
+            problems.push(problem.at(span, format!("no folder {}", node.dir.display())).help(relative));
+        }
+        return;
+    }
+    let Some(command) = &node.command else { return };
+    let Some(program) = command.argv.first() else { return };
+    if program.contains('/') && !is_first {
+        return;
+    }
+    if let Err(why) = find_program(program, &node.dir, node.env.get("PATH").map(String::as_str)) {
+        let problem = Problem::new(format!("node `{}` starts {program:?}, which cannot be run", node.name));
+        let help = if program.contains(' ') {
+            "a command with arguments is a list: exec = [\"program\", \"argument\"]"
+        } else {
+            "install it, correct the name, or name it by its path"
+        };
+        problems.push(problem.at(command.program_span.clone(), why).help(help));
+    }
+}
+
+fn make(name: Option<GraphName>, drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Option<Flow> {
+    let mut nodes = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let (Some(command), Ok(name)) = (draft.command, NodeName::new(&draft.name)) else { continue };
+        let Some(dir) = draft.dir.to_str() else {
+            problems.push(
+                Problem::new(format!("the path {} is not UTF-8", draft.dir.display())).at(draft.span, "its folder"),
+            );
+            continue;
+        };
+        let exec = Exec { argv: command.argv, dir: dir.to_owned(), env: draft.env };
+        let bytes = Payload::json(&exec).map_or(0, |p| p.bytes.len());
+        if bytes > limits::PAYLOAD_BYTES_MAX {
+            let problem = Problem::new(format!("node `{name}` is too large")).at(
+                draft.span,
+                format!(
+                    "its command and variables have {bytes} bytes, at most {} are allowed",
+                    limits::PAYLOAD_BYTES_MAX
+                ),
+            );
+            problems.push(problem.help("put the text into a file and name that"));
+            continue;
+        }
+        let after =
+            draft.after.into_iter().filter_map(|e| Some((NodeName::new(&e.parent).ok()?, e.condition))).collect();
+        nodes.push(Node { name, exec, after, retry: draft.retry, timeout: draft.timeout });
+    }
+    Some(Flow { name: name?, nodes })
+}
+
+/// Cycles named at once, and nodes of a cycle shown.
+const CYCLES_MAX: usize = 10;
+const PATH_SHOWN: usize = 12;

@@ -1,0 +1,107 @@
+//! What is wrong with a flow file, with its places in the text.
+
+use std::fmt;
+use std::ops::Range;
+
+use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+/// One thing wrong with a flow file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// What, in one line.
+    pub(crate) message: String,
+    /// Where, and what stands there. The first is the main one.
+    pub(crate) labels: Vec<(Range<usize>, String)>,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), labels: Vec::new(), help: None }
+    }
+
+    pub(crate) fn at(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
+        self.labels.push((span, label.into()));
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the nearest of some names, if one is near.
+    pub(crate) fn did_you_mean<'a>(self, name: &str, names: impl Iterator<Item = &'a str>, otherwise: &str) -> Self {
+        match nearest(name, names) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None => self.help(otherwise.to_owned()),
+        }
+    }
+
+    fn diagnostic(&self) -> MietteDiagnostic {
+        let labels = self.labels.iter().map(|(span, label)| LabeledSpan::at(span.clone(), label.clone()));
+        let mut diagnostic = MietteDiagnostic::new(self.message.clone()).with_labels(labels);
+        diagnostic.help = self.help.clone();
+        diagnostic
+    }
+}
+
+/// The name most like `name`, if it is like it at all.
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = name.chars().count().div_ceil(3).max(1);
+    names
+        .take(CANDIDATES_MAX)
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A flow may have 20,000 nodes; measuring against the first ones is help enough.
+const CANDIDATES_MAX: usize = 2_000;
+
+/// Everything that is wrong with a flow file.
+#[derive(Debug)]
+pub(crate) struct FlowProblems {
+    file: String,
+    text: String,
+    problems: Vec<Problem>,
+}
+
+impl FlowProblems {
+    pub(super) fn new(file: &str, text: &str, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|p| p.labels.first().map(|(span, _)| span.start));
+        Self { file: file.to_owned(), text: text.to_owned(), problems }
+    }
+
+    /// The problems as people read them, in the order of the file.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = Report> + '_ {
+        self.problems.iter().map(|problem| {
+            Report::new(problem.diagnostic()).with_source_code(NamedSource::new(&self.file, self.text.clone()))
+        })
+    }
+}
+
+impl fmt::Display for FlowProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.problems.len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        write!(f, "{} has {count} {problems}; nothing was started", self.file)
+    }
+}
+
+impl std::error::Error for FlowProblems {}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_near_name_is_found_and_a_far_one_is_not() {
+        let names = ["build", "test", "deploy"];
+        assert_eq!(nearest("biuld", names.into_iter()), Some("build"));
+        assert_eq!(nearest("tests", names.into_iter()), Some("test"));
+        assert_eq!(nearest("lint", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! From text to drafts: the shape of the file. What the nodes mean to each other is checked later.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use towpath::GraphName;
+
+use super::node::{DraftNode, NodeReader};
+use super::problem::Problem;
+
+/// A file as read, with what was wrong so far.
+#[derive(Debug)]
+pub(super) struct Drafts {
+    pub(super) name: Option<GraphName>,
+    pub(super) nodes: Vec<DraftNode>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// A value and where it stands.
+pub(super) type Place<'a, 'i> = &'a Spanned<DeValue<'i>>;
+
+/// Reads the text. `default_name` is for a flow that does not name itself.
+///
+/// # Errors
+/// The text is not TOML: nothing more can be said about it.
+pub(super) fn read(text: &str, default_name: &str, folder: &Path) -> Result<Drafts, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    // A key that stands twice leaves the rest readable; after other errors the rest may mean anything.
+    let readable = errors.iter().all(is_duplicate);
+    let problems: Vec<Problem> =
+        errors.iter().filter(|e| !is_consequence(text, e, &errors)).map(|e| syntax(text, e)).collect();
+    if !readable {
+        return Err(problems);
+    }
+    let mut reader = Reader { problems };
+    let mut name = GraphName::new(default_name).ok();
+    let mut nodes = Vec::new();
+    for (key, value) in in_order(table.get_ref()) {
+        match key.get_ref().as_ref() {
+            "name" => name = reader.name(value),
+            "node" => nodes = reader.nodes(value, folder),
+            other => {
+                let problem =
+                    Problem::new(format!("unknown field `{other}`")).at(key.span(), "a flow has no such field");
+                reader.problems.push(problem.did_you_mean(
+                    other,
+                    ["name", "node"].into_iter(),
+                    "a flow has a `name` and a table `[node.NAME]` per node",
+                ));
+            }
+        }
+    }
+    if nodes.is_empty() && reader.problems.is_empty() {
+        let problem = Problem::new("the flow has no node").at(0..0, "no `[node.NAME]` in this file");
+        reader.problems.push(problem.help("add a node, such as:\n[node.hello]\nexec = [\"echo\", \"hello\"]"));
+    }
+    Ok(Drafts { name, nodes, problems: reader.problems })
+}
+
+/// The entries of a table as the author wrote them.
+pub(super) fn in_order<'a, 'i>(
+    table: &'a DeTable<'i>,
+) -> Vec<(&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// The problem of a value of another type than asked for.
+pub(super) fn wrong_type(what: &str, want: &str, value: Place<'_, '_>) -> Problem {
+    let found = match value.get_ref() {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    };
+    Problem::new(format!("{what} must be {want}")).at(value.span(), format!("this is {found}"))
+}
+
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn name(&mut self, value: Place<'_, '_>) -> Option<GraphName> {
+        let Some(text) = value.get_ref().as_str() else {
+            self.problems.push(wrong_type("the name of a flow", "a text", value));
+            return None;
+        };
+        match GraphName::new(text) {
+            Ok(name) => Some(name),
+            Err(e) => {
+                let problem = Problem::new("the flow cannot be named so").at(value.span(), format!("it {}", e.problem));
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn nodes(&mut self, value: Place<'_, '_>, folder: &Path) -> Vec<DraftNode> {
+        let Some(table) = value.get_ref().as_table() else {
+            let problem = wrong_type("`node`", "a table per node", value);
+            self.problems.push(problem.help("write `[node.NAME]`, with a name for each node"));
+            return Vec::new();
+        };
+        let entries = in_order(table);
+        let nodes = entries.into_iter().filter_map(|(key, value)| {
+            NodeReader { problems: &mut self.problems, folder }.read(key.get_ref(), key.span(), value)
+        });
+        nodes.collect()
+    }
+}
+
+fn is_duplicate(error: &toml::de::Error) -> bool {
+    error.message().contains("duplicate key")
+}
+
+/// The fields of a table that is there twice are there twice too: one problem, not many.
+fn is_consequence(text: &str, error: &toml::de::Error, all: &[toml::de::Error]) -> bool {
+    let Some(span) = error.span().filter(|_| is_duplicate(error)) else { return false };
+    let header = text.get(..span.start).and_then(|before| before.rfind("\n[")).map(|at| at + 1);
+    let Some(header) = header.map(|at| line_at(text, at)).filter(|line| !line.contains(&span.start)) else {
+        return false;
+    };
+    all.iter().filter(|e| is_duplicate(e)).filter_map(|e| e.span()).any(|other| header.contains(&other.start))
+}
+
+fn syntax(text: &str, error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message().lines().collect::<Vec<_>>().join(": ");
+    if !is_duplicate(error) {
+        let problem = Problem::new("the file is not TOML").at(visible(text, span), message);
+        return problem.help("see https://toml.io for how TOML is written");
+    }
+    let name = text.get(span.clone()).unwrap_or_default();
+    let problem = Problem::new(format!("`{name}` is there twice")).at(span.clone(), "the second one");
+    let problem = problem.help("rename one of the two, or remove it");
+    // A table is found again by its header.
+    let line = line_at(text, span.start);
+    let header = text.get(line.clone()).unwrap_or_default();
+    let first = text.match_indices(header).map(|(at, _)| at).find(|at| *at == 0 || text.as_bytes()[at - 1] == b'\n');
+    match first {
+        Some(at) if header.starts_with('[') && at < line.start => {
+            let offset = span.start - line.start;
+            problem.at(at + offset..at + offset + span.len(), "the first one")
+        }
+        _ => problem,
+    }
+}
+
+/// The line around a place in the text, without its end.
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    let end = text.get(at..).and_then(|after| after.find('\n')).map_or(text.len(), |end| at + end);
+    start..end
+}
+
+/// A span that can be pointed at: at the end of the text there is nothing to underline.
+fn visible(text: &str, span: Range<usize>) -> Range<usize> {
+    if span.start >= text.len() { text.trim_end().len()..text.trim_end().len() } else { span }
+}

@@ -1,0 +1,137 @@
+//! Where the store of a command is: said by the user, or found by rule.
+
+use std::path::{Path, PathBuf};
+
+use towpath::{Client, Error};
+
+use crate::error::CliError;
+use crate::group::Groups;
+
+/// The address of a store, and where its process groups are recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Location {
+    /// The address as `Client::open` takes it.
+    url: String,
+    /// The file, if it is one.
+    file: Option<PathBuf>,
+    groups: PathBuf,
+}
+
+/// The store's place beside a flow file.
+const FOLDER: &str = ".towpath";
+const FILE: &str = "store.db";
+
+impl Location {
+    /// The store that the user named.
+    pub(crate) fn named(url: &str) -> Self {
+        match url.strip_prefix("sqlite:") {
+            Some(path) => Self::sqlite(PathBuf::from(path.strip_prefix("//").unwrap_or(path))),
+            None => Self { url: url.to_owned(), file: None, groups: state_folder().join(groups_of(url)) },
+        }
+    }
+
+    fn sqlite(file: PathBuf) -> Self {
+        let mut groups = file.clone().into_os_string();
+        groups.push(".groups");
+        Self { url: format!("sqlite:{}", file.display()), groups: groups.into(), file: Some(file) }
+    }
+
+    /// The store of a flow: named, or `.towpath/store.db` beside the file.
+    pub(crate) fn of_flow(named: Option<&str>, folder: &Path) -> Self {
+        named.map_or_else(|| Self::sqlite(near(folder).join(FOLDER).join(FILE)), Self::named)
+    }
+
+    /// The store of a command without a flow file: named, or the nearest `.towpath/store.db` from here upwards.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn found(named: Option<&str>) -> Result<Self, CliError> {
+        if let Some(url) = named {
+            let location = Self::named(url);
+            return match &location.file {
+                Some(file) if !file.exists() => Err(CliError::no_store(file)),
+                _ => Ok(location),
+            };
+        }
+        let here = std::env::current_dir().map_err(|e| CliError::failed("look at the current folder", e))?;
+        let stores = here.ancestors().map(|folder| folder.join(FOLDER).join(FILE));
+        match stores.into_iter().find(|file| file.exists()) {
+            Some(file) => Ok(Self::sqlite(near(&file))),
+            None => Err(CliError::no_default_store(&here)),
+        }
+    }
+
+    /// Opens it. A default store's folder is made, and kept out of version control.
+    pub(crate) async fn open(&self) -> Result<Client, CliError> {
+        if let Some(folder) = self.own_folder() {
+            let ignore = folder.join(".gitignore");
+            let made = std::fs::create_dir_all(folder)
+                .and_then(|()| if ignore.exists() { Ok(()) } else { std::fs::write(&ignore, "*\n") });
+            made.map_err(|e| CliError::no_folder(folder, &e))?;
+        }
+        Client::open(&self.url).await.map_err(|e: Error| CliError::open(&self.shown(), e))
+    }
+
+    /// The folder that belongs to the store alone.
+    fn own_folder(&self) -> Option<&Path> {
+        let folder = self.file.as_deref()?.parent()?;
+        (folder.file_name()? == FOLDER).then_some(folder)
+    }
+
+    pub(crate) fn groups(&self) -> Groups {
+        Groups::in_folder(self.groups.clone())
+    }
+
+    /// The address without what may be a password.
+    pub(crate) fn shown(&self) -> String {
+        match (self.url.split_once("://"), self.url.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+            _ => self.url.clone(),
+        }
+    }
+
+    /// What to add to a command so that it finds this store from here: nothing, where the rule finds it.
+    pub(crate) fn option(&self) -> String {
+        let by_rule = Self::found(None).ok().and_then(|l| l.file).and_then(|f| std::path::absolute(f).ok());
+        let mine = self.file.as_ref().and_then(|f| std::path::absolute(f).ok());
+        if mine.is_some() && by_rule == mine { String::new() } else { format!(" --store {}", self.shown()) }
+    }
+}
+
+/// A path as seen from the current folder, where that is shorter to read.
+fn near(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.strip_prefix(&here) {
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::new(),
+        Ok(rest) => rest.to_owned(),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// Where this machine keeps what it knows of stores elsewhere.
+fn state_folder() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/tmp".into())).join(".local/state");
+    std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("towpath")
+}
+
+/// A folder name per address, without the password that the address may hold.
+fn groups_of(url: &str) -> String {
+    let public: String = url.rsplit('@').next().unwrap_or_default().chars().take(100).collect();
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    format!("{}.groups", public.chars().map(safe).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_lie_beside_a_file_and_apart_from_a_server() {
+        let file = Location::named("sqlite:/data/app.db");
+        assert_eq!(file.groups, Path::new("/data/app.db.groups"));
+        assert_eq!(Location::named("sqlite:///data/app.db").file, file.file);
+        let server = Location::named("postgres://ann:secret@db/app");
+        assert!(server.groups.ends_with("towpath/db_app.groups"));
+        assert_eq!(server.shown(), "postgres://…@db/app");
+    }
+}

@@ -1,0 +1,123 @@
+//! What became of a graph: a table of its nodes, and one line that says it all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use towpath::core::store::{Ended, GraphDetail, NodeLine};
+use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, State};
+
+use crate::error::CliError;
+use crate::table::Table;
+use crate::{say, words};
+
+/// A graph that has ended, and what this process knows of it.
+pub(crate) struct About<'a> {
+    pub(crate) graph: GraphId,
+    pub(crate) end: GraphEnd,
+    /// How long commands took that ended here.
+    pub(crate) took: &'a HashMap<JobId, Duration>,
+    /// What to add to a command so that it finds the store.
+    pub(crate) store_option: &'a str,
+}
+
+impl About<'_> {
+    /// Prints it to stdout.
+    ///
+    /// # Errors
+    /// The store could not be asked.
+    pub(crate) async fn print(&self, client: &Client) -> Result<(), CliError> {
+        let Some(detail) = client.inspect().graph(self.graph).await? else { return Ok(()) };
+        let errors = errors(client, &detail).await?;
+        let (shown, left_out) = shown(&detail.nodes);
+        say::line("");
+        if !shown.is_empty() {
+            nodes(&shown, &errors, self.took).print();
+        }
+        if left_out > 0 {
+            say::line(format_args!("{left_out} nodes that succeeded are not listed"));
+        }
+        say::line("");
+        for node in shown.iter().filter(|n| is_bad(n)).take(BAD_NAMED) {
+            say::line(format_args!("more about {}: towpath job{} {}", node.name, self.store_option, node.job));
+        }
+        say::line(format_args!("{} {}{}: {}", detail.line.name, self.end, took(&detail), counts(&detail.nodes)));
+        Ok(())
+    }
+}
+
+/// A table of nodes.
+pub(crate) fn nodes(nodes: &[&NodeLine], errors: &BTreeMap<JobId, Ended>, seen: &HashMap<JobId, Duration>) -> Table {
+    let mut table = Table::new(&["node", "state", "attempts", "time", "cause"]);
+    for node in nodes {
+        let held = || node.started_at.zip(node.ended_at).map(|(from, to)| to.since(from));
+        let took = seen.get(&node.job).copied().or_else(held).map(words::duration);
+        let error = errors.get(&node.job).and_then(|e| e.error.as_deref());
+        let cause = node.cause.as_ref().filter(|_| matches!(node.state, State::Ended(_)));
+        table.row(vec![
+            node.name.to_string(),
+            node.state.to_string(),
+            node.counters.attempt.to_string(),
+            took.unwrap_or_else(|| "-".into()),
+            why(cause, error).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// How the nodes that did not succeed ended, with their errors.
+pub(crate) async fn errors(client: &Client, detail: &GraphDetail) -> Result<BTreeMap<JobId, Ended>, CliError> {
+    let jobs: Vec<JobId> = detail.nodes.iter().filter(|n| is_bad(n)).map(|n| n.job).collect();
+    let mut errors = BTreeMap::new();
+    for batch in jobs.chunks(1_000) {
+        let ended = client.store().ended(batch.to_vec()).await?;
+        errors.extend(ended.into_iter().flatten().map(|e| (e.id, e)));
+    }
+    Ok(errors)
+}
+
+/// Why a node ended so, in a line: what its command said tells more than that its attempts are exhausted.
+pub(crate) fn why(cause: Option<&Cause>, error: Option<&str>) -> Option<String> {
+    let said = error.and_then(|e| e.lines().next());
+    match (cause?, said) {
+        (Cause::Exhausted | Cause::Permanent, Some(said)) => Some(said.to_owned()),
+        (cause, _) => Some(cause.to_string()),
+    }
+}
+
+fn is_bad(node: &NodeLine) -> bool {
+    matches!(node.state, State::Ended(end) if end.is_failure())
+}
+
+/// All nodes of a small graph; of a large one those that did not succeed.
+fn shown(nodes: &[NodeLine]) -> (Vec<&NodeLine>, usize) {
+    if nodes.len() <= ALL_SHOWN {
+        return (nodes.iter().collect(), 0);
+    }
+    let rest: Vec<&NodeLine> = nodes.iter().filter(|n| n.state != State::Ended(End::Succeeded)).collect();
+    let left_out = nodes.len() - rest.len();
+    (rest, left_out)
+}
+
+fn took(detail: &GraphDetail) -> String {
+    let line = &detail.line;
+    line.ended_at.map(|at| format!(" in {}", words::duration(at.since(line.created_at)))).unwrap_or_default()
+}
+
+/// How many nodes stand how, in the order of the lifecycle.
+pub(crate) fn counts(nodes: &[NodeLine]) -> String {
+    let mut words: Vec<(&str, usize)> = Vec::new();
+    for state in State::ALL {
+        let count = nodes.iter().filter(|n| n.state == state).count();
+        match words.last_mut() {
+            Some((word, sum)) if *word == state.word() => *sum += count,
+            _ => words.push((state.word(), count)),
+        }
+    }
+    let some = words.into_iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+/// More nodes than a screen holds.
+const ALL_SHOWN: usize = 60;
+/// Failed nodes that are told how to look into.
+const BAD_NAMED: usize = 3;
