@@ -66,8 +66,8 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
         .collect();
     let wanted: Vec<&str> = wanted.into_iter().collect();
     let names: Vec<&str> = append.nodes().iter().map(|node| node.name.as_str()).collect();
-    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
     let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
+    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
     let Some(graph) = session.run(Query::AppendLockGraph, &[&id.as_uuid()]).await?.into_iter().next() else {
         return refused(Refusal::UnknownGraph { id });
     };

@@ -55,7 +55,8 @@ impl Fault {
             Self::Database(error) => error,
         };
         match error.code() {
-            // A unique violation is an id that another has written since it was looked for.
+            // A unique violation is an id that another has written since it was looked for; a lock that is not
+            // available is one that would have been waited for in the wrong order.
             Some(code) if REPLAYED.contains(code) => Remedy::Replay,
             Some(code) if UNNAMED.contains(code) => Remedy::Unnamed,
             // After a change of roles a connection may lead to a reader for ever.
@@ -87,8 +88,12 @@ impl Fault {
     }
 }
 
-const REPLAYED: [SqlState; 3] =
-    [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE, SqlState::UNIQUE_VIOLATION];
+const REPLAYED: [SqlState; 4] = [
+    SqlState::T_R_DEADLOCK_DETECTED,
+    SqlState::T_R_SERIALIZATION_FAILURE,
+    SqlState::UNIQUE_VIOLATION,
+    SqlState::LOCK_NOT_AVAILABLE,
+];
 const UNNAMED: [SqlState; 2] = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
 
 fn is_lost(code: &SqlState) -> bool {

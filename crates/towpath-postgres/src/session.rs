@@ -46,10 +46,12 @@ pub(crate) enum Commit {
     Lazy,
 }
 
-/// Every join is on a key, so a plan that was made while the tables were small must not be another one: it is kept for
-/// as long as the connection. All of it ends with the transaction.
-const BEGIN: &str = "begin isolation level read committed; set local enable_seqscan to off; \
-    set local enable_hashjoin to off; set local enable_mergejoin to off; set local jit to off";
+/// Every join is on a key, and a plan is kept for as long as the connection: one that was made while the tables were small
+/// must be no other than when they are large. Planning for each array anew would cost more than most statements. All of
+/// it ends with the transaction.
+const BEGIN: &str = "begin isolation level read committed; set local plan_cache_mode to force_generic_plan; \
+    set local enable_seqscan to off; set local enable_hashjoin to off; set local enable_mergejoin to off; \
+    set local jit to off";
 
 impl Session {
     /// Prepares statements that are about to be pipelined, all at once. Without this the first of them would be sent

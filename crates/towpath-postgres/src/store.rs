@@ -415,7 +415,24 @@ impl fmt::Debug for PostgresStore {
 
 #[cfg(test)]
 mod tests {
-    use super::without_pooler;
+    use super::*;
+
+    #[tokio::test]
+    async fn statements_that_another_session_has_taken_away_are_done_without() {
+        let Ok(url) = std::env::var("TOWPATH_TEST_POSTGRES") else {
+            println!("LEFT OUT: vanished statements need TOWPATH_TEST_POSTGRES, the URL of a PostgreSQL server");
+            return;
+        };
+        let schema = format!("test vanished {}", std::process::id());
+        let store = PostgresStore::connect(&url, PostgresOptions::default().schema(schema)).unwrap();
+        store.drop_schema().await.unwrap();
+        store.migrate().await.unwrap();
+        store.inspect().census().await.unwrap();
+        store.batch("deallocate all".into()).await.unwrap();
+        assert_eq!(store.inspect().census().await.unwrap().jobs, 0);
+        assert!(store.inner.server.unnamed.load(Ordering::Relaxed), "for good");
+        store.drop_schema().await.unwrap();
+    }
 
     #[test]
     fn the_pooler_is_taken_out_of_urls_and_lists() {

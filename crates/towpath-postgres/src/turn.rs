@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::future::{ready, try_join, try_join3};
+use futures_util::future::{ready, try_join, try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{Assigned, BoxFuture, Lease, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
 use towpath_core::{GraphId, Timestamp, limits};
@@ -17,7 +17,7 @@ use crate::error::Fault;
 use crate::plain::Plain;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
-use crate::rows::{Holding, instant, job_key, signed, unsigned};
+use crate::rows::{Holding, instant, job_key, signed, stored, unsigned};
 use crate::session::{Commit, Session};
 use crate::settle::{self, Plan};
 use crate::store::{Inner, News};
@@ -44,7 +44,7 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     session
         .prepare(&[Query::ReleaseReady, Query::ReleaseLease, Query::ReleaseHold, Query::Promote, Query::Claim])
         .await?;
-    session.prepare(&[Query::TurnFinish]).await?;
+    session.prepare(&[Query::TurnFinish, Query::HandBack]).await?;
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
     let (_, started, looked) =
@@ -55,7 +55,14 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
         session.commit().await?;
         return Ok((reply, News::default()));
     }
-    Phases { inner, session: &session, turn: &turn, plain, opened, news: News::default() }.carry_out(&looked).await
+    Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await
+}
+
+async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
+    if !jobs.is_empty() {
+        session.run(Query::HandBack, &[&jobs]).await?;
+    }
+    Ok(())
 }
 
 async fn look(session: &Session, keys: &[i64]) -> Result<Vec<Row>, Fault> {
@@ -105,6 +112,7 @@ async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) 
 
 /// Rows of plain ends, and graphs that are over.
 type Written = (Vec<Row>, Vec<GraphId>);
+type Releasing<'a> = BoxFuture<'a, Result<Vec<i32>, Fault>>;
 type Writing<'a> = BoxFuture<'a, Result<Written, Fault>>;
 
 struct Phases<'a> {
@@ -113,16 +121,16 @@ struct Phases<'a> {
     turn: &'a Turn,
     plain: Plain,
     opened: Opened,
-    news: News,
 }
 
 impl Phases<'_> {
-    async fn carry_out(mut self, looked: &[Row]) -> Result<(TurnReply, News), Fault> {
+    async fn carry_out(self, looked: &[Row]) -> Result<(TurnReply, News), Fault> {
         let (session, inner) = (self.session, self.inner);
-        let plain = std::mem::take(&mut self.plain);
+        let plain = &self.plain;
+        let mut news = News::default();
         let Opened { worker, now, lease, .. } = self.opened;
         let who = (self.turn.worker, worker, now);
-        let (plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut self.news)?;
+        let (plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut news)?;
         let mut lanes: Vec<i32> = plan.lanes.clone();
         let mut holder = Holder { worker, turn: signed(self.turn.number), index: 0 };
         let mut holding =
@@ -130,18 +138,28 @@ impl Phases<'_> {
         let mut written: Writing<'_> = Box::pin(try_join(plain.write(session, worker, now), plan.write(session, now)));
         let claim = self.turn.claim.as_ref().filter(|_| lease == Lease::Holds);
         let mut assigned: Vec<Assigned> = Vec::new();
-        if !plan.is_lone() || claim.is_some() && (self.opened.undecided || self.opened.overdue) {
+        let mut release = Release::default();
+        if !plan.is_lone() {
             let (rows, counted) = self.count(&plan, written).await?;
-            lanes.extend(self.release(&plan, &counted, &mut holder).await?);
             written = Box::pin(ready(Ok(rows)));
+            release = Release::of(&counted)?;
+        }
+        let mut released: Releasing<'_> = Box::pin(self.release(&plan.back, &release, worker));
+        let has_overflow = release.undecided.len() > self.room();
+        let found = (self.opened.undecided || has_overflow || !plan.back.is_empty(), self.opened.overdue);
+        if !release.undecided.is_empty() || claim.is_some() && found != (false, false) {
+            let rows = written.await?;
+            lanes.extend(released.await?);
+            (written, released) = (Box::pin(ready(Ok(rows))), Box::pin(ready(Ok(Vec::new()))));
+            holder.index = stored(release.undecided.len().min(self.room()) as u32);
             if let Some(claim) = claim {
-                let found = (self.opened.undecided, self.opened.overdue);
                 claim::decisions(session, now, &mut holder, claim.decisions_max, found).await?;
             }
             for row in &claim::held(inner, session, &mut holding, &holder).await? {
                 assigned.push(holding.assigned(row)?);
             }
         }
+        let written = try_join(written, released);
         let mut wanted = claim.map(Wanted::of).filter(|wanted| !wanted.is_empty());
         let reaches = if wanted.is_some() { claim::reaches(inner) } else { Vec::new() };
         let taken = async {
@@ -152,20 +170,22 @@ impl Phases<'_> {
         };
         // A claim of parts may have to be completed, and plain ends are answered only now.
         let is_last = reaches.is_empty() && plain.is_empty();
-        let finished: Vec<Row>;
-        let mut rows: Vec<Row>;
+        let (finished, mut rows, graphs_ended);
         if is_last {
             let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
             let finish = self.finish(&codes);
             let writes = try_join3(written, self.promote(claim.is_some()), taken);
-            let (((_, graphs), (), taken), finished_rows, ()) = try_join3(writes, finish, session.commit()).await?;
-            self.news.graphs_ended = graphs;
+            let ((((_, graphs), more), (), taken), finished_rows, ()) =
+                try_join3(writes, finish, session.commit()).await?;
+            lanes.extend(more);
+            graphs_ended = graphs;
             (rows, finished) = (taken, finished_rows);
         } else {
-            let ((ended, graphs), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
-            self.news.graphs_ended = graphs;
+            let (((ended, graphs), more), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
+            lanes.extend(more);
+            graphs_ended = graphs;
             rows = taken;
-            plain.answer(&self.turn.settle, &ended, &mut settled, &mut self.news.ended)?;
+            plain.answer(&self.turn.settle, &ended, &mut settled, &mut news.ended)?;
             if let Some(wanted) = &mut wanted {
                 wanted.complete(inner, session, now, &mut holder, &reaches, &mut rows).await?;
             }
@@ -177,11 +197,13 @@ impl Phases<'_> {
         }
         rows.sort_by_cached_key(|row| row.try_get::<_, i32>(1).unwrap_or(i32::MAX));
         assigned.extend(claim::told(inner, session, &holding, &rows).await?);
-        self.news.ready(inner, session, lanes).await?;
+        news.graphs_ended = graphs_ended;
+        news.undecided |= has_overflow;
+        news.ready(inner, session, lanes).await?;
         inner.claimed(rows.len());
         let next_due = finished.first().map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten();
         let now = Timestamp::from_micros(now);
-        Ok((TurnReply { now, settled, assigned, next_due: instant(next_due), lease }, self.news))
+        Ok((TurnReply { now, settled, assigned, next_due: instant(next_due), lease }, news))
     }
 
     async fn finish(&self, codes: &[u8]) -> Result<Vec<Row>, Fault> {
@@ -197,24 +219,23 @@ impl Phases<'_> {
         Ok((written, counted))
     }
 
-    /// Places the children that are free now; answers the lanes that have more.
-    async fn release(&mut self, plan: &Plan, counted: &[Row], holder: &mut Holder) -> Result<Vec<i32>, Fault> {
+    /// How many undecided nodes the worker may be given at once.
+    fn room(&self) -> usize {
+        if self.opened.lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 }
+    }
+
+    /// Places the children that are free now, and what was put back; answers the lanes that have more.
+    async fn release(&self, back: &[i64], release: &Release, worker: i64) -> Result<Vec<i32>, Fault> {
         let (session, now) = (self.session, self.opened.now);
-        let mut release = Release::of(counted)?;
-        let room = if self.opened.lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 };
-        let overflow = release.undecided.split_off(release.undecided.len().min(room));
-        if !plan.back.is_empty() {
-            session.run(Query::HandBack, &[&plan.back]).await?;
-        }
-        let (lanes, (), ()) = try_join3(
+        let (leased, overflow) = release.undecided.split_at(release.undecided.len().min(self.room()));
+        let holder = Holder { worker, turn: signed(self.turn.number), index: 0 };
+        let (lanes, (), (), ()) = try_join4(
             release::make_ready(session, now, &release.ready, Arrival::Now),
-            release::lease(session, now, holder, &release.undecided),
-            release::hold(session, &overflow),
+            release::lease(session, now, &holder, leased),
+            release::hold(session, overflow),
+            hand_back(session, back),
         )
         .await?;
-        holder.index += i32::try_from(release.undecided.len()).unwrap_or(0);
-        self.opened.undecided |= !overflow.is_empty() || !plan.back.is_empty();
-        self.news.undecided |= !overflow.is_empty();
         Ok(lanes)
     }
 
