@@ -51,7 +51,7 @@ impl RandomScript {
             (2, RandomScript::cancel_graph),
             (3, RandomScript::order),
             (10, RandomScript::clock),
-            (4, RandomScript::prune),
+            (12, RandomScript::prune),
             (8, RandomScript::question),
         ];
         let worker = WORKERS[self.chance.below(WORKERS.len())];
@@ -362,7 +362,7 @@ impl RandomScript {
     }
 
     fn prune(&mut self) -> Command {
-        Command::bare(format!("prune {}", 1 + self.chance.below(20)), Vec::new())
+        Command::bare(format!("prune {}", 1 + self.chance.below(60)), Vec::new())
     }
 
     fn question(&mut self) -> Command {

@@ -45,6 +45,11 @@ impl Fault {
         StoreError::new(self.kind(), doing, message)
     }
 
+    /// Whether another connection was in the way.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
+    }
+
     /// What the caller can do.
     pub(crate) fn kind(&self) -> StoreErrorKind {
         match self {

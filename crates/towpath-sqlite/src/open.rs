@@ -39,7 +39,7 @@ pub enum Synchronous {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { synchronous: Synchronous::Full, cache_bytes: 32 << 20, clock: Arc::new(system_clock) }
+        Self { synchronous: Synchronous::Full, cache_bytes: 16 << 20, clock: Arc::new(system_clock) }
     }
 }
 
@@ -59,7 +59,23 @@ fn system_clock() -> Timestamp {
 }
 
 /// Opens the writer, creating folder and file, and brings the schema up to date.
+///
+/// The first to open a fresh file turns its journal into a log, and SQLite answers those who come in that moment that
+/// it is busy, without asking the busy handler: they try again.
 pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
+    let mut tries = 0;
+    loop {
+        match open_writer(path, options) {
+            Err(fault) if fault.is_busy() && tries < OPEN_TRIES => {
+                tries += 1;
+                thread::sleep(OPEN_SLEEP);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_writer(path: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|e| folder_fault(folder, &e))?;
     filesystem::check(folder)?;
@@ -140,6 +156,8 @@ fn wait_a_little(tries: i32) -> bool {
     tries < BUSY_TRIES
 }
 
+const OPEN_SLEEP: Duration = Duration::from_millis(5);
+const OPEN_TRIES: u32 = 200;
 const BUSY_SLEEP: Duration = Duration::from_micros(150);
 /// With what the sleep itself adds, about five seconds: a transaction of ours takes milliseconds.
 const BUSY_TRIES: i32 = 25_000;

@@ -9,7 +9,7 @@ use crate::differential::{Plan, compare};
 use crate::scripts::{Crashes, run_all};
 
 /// A verb takes a few round trips here: so many commands take about a minute, 20,000 do not fit in.
-const OPS: usize = 12_000;
+const OPS: usize = 20_000;
 
 /// The cluster's URL; says what is left out when there is none.
 fn url() -> Option<String> {
