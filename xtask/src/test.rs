@@ -9,6 +9,9 @@ use crate::tools;
 /// Where tests find a throwaway cluster.
 const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
 
+/// Says that the way there leads through a pooler.
+const POOLER: &str = "TOWPATH_TEST_POOLER";
+
 pub(crate) fn run(names: &[String]) -> Result<(), String> {
     tools::nextest()?;
     let bin = tools::postgres()?;
@@ -23,7 +26,7 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
         let through = pooler.url();
         eprintln!("the same for PostgreSQL, through a transaction pooler:");
         let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", "test(/postgres/)"];
-        cargo(&args, &[(POSTGRES, &through)])?;
+        cargo(&args, &[(POSTGRES, &through), (POOLER, "transaction")])?;
         cargo(&["test", "--workspace", "--all-features", "--doc"], &[(POSTGRES, &url)])?;
         beside::run_all()?;
     }

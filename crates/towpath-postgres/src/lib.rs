@@ -17,6 +17,7 @@ mod lanes;
 mod low_water;
 mod migrate;
 mod plain;
+mod pooler;
 mod prune;
 mod queries;
 mod read;

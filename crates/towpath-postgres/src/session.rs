@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
 use towpath_core::store::StoreResult;
 
 use crate::error::{Fault, Remedy};
+use crate::pooler::{self, Pooler};
 use crate::queries::{Queries, Query};
 
 /// What all connections of a store share.
@@ -24,6 +25,8 @@ pub(crate) struct Server {
     pub(crate) queries: Queries,
     /// Whether statements go without names.
     pub(crate) unnamed: AtomicBool,
+    pooler: Pooler,
+    looked: OnceCell<()>,
 }
 
 /// A connection. Cheap to clone; who holds the link's lock is alone on it.
@@ -197,8 +200,14 @@ impl Link {
 }
 
 impl Server {
+    pub(crate) fn new(config: Config, queries: Queries, pooler: Pooler) -> Self {
+        let unnamed = AtomicBool::new(pooler != Pooler::None);
+        Self { config, queries, unnamed, pooler, looked: OnceCell::new() }
+    }
+
     async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
         let (client, connection) = self.config.connect(NoTls).await?;
+        self.looked.get_or_init(|| self.look_for_pooler()).await;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::warn!(%error, "a connection to PostgreSQL is lost");
@@ -206,6 +215,15 @@ impl Server {
         });
         let prepared = SyncMutex::new(vec![None; Query::COUNT]);
         Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared })))
+    }
+}
+
+impl Server {
+    /// Once the server can be reached: statements get names if nothing stands between.
+    async fn look_for_pooler(&self) {
+        if self.pooler == Pooler::Unsaid && pooler::is_direct(&self.config).await {
+            self.unnamed.store(false, Ordering::Relaxed);
+        }
     }
 }
 

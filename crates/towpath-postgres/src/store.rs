@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Server, Session};
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,8 @@ impl PostgresOptions {
 /// A store in PostgreSQL 14 or newer.
 ///
 /// It makes at most four connections, each when it is first needed: for turns, for heartbeats, for clients, and to listen.
-/// It works through a transaction pooler; say `?pooler=transaction` in the URL then.
+/// It works through a transaction pooler. Whether there is one is seen on the first connection; `?pooler=transaction` or
+/// `?pooler=none` in the URL says so instead. Without one, statements are prepared once a connection, which is faster.
 ///
 /// # Cancel safety
 /// Every verb runs in a task of its own: it happens whole even when its future is dropped.
@@ -95,7 +96,7 @@ impl PostgresStore {
                 "{schema:?} cannot be a schema: use 1 to 63 bytes without quotes, backslashes or dots"
             )));
         }
-        let (url, pooled) = without_pooler(url);
+        let (url, pooler) = pooler::taken_from(url);
         let mut config: Config =
             url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
         if config.get_connect_timeout().is_none() {
@@ -104,8 +105,7 @@ impl PostgresStore {
         if config.get_application_name().is_none() {
             config.application_name("towpath");
         }
-        let unnamed = AtomicBool::new(pooled);
-        let server = Arc::new(Server { config, queries: Queries::new(&schema), unnamed });
+        let server = Arc::new(Server::new(config, Queries::new(&schema), pooler));
         let link = || Link::new(Arc::clone(&server));
         let inner = Inner {
             client: link(),
@@ -172,15 +172,6 @@ impl PostgresStore {
         };
         self.read("prepare a test", run).await
     }
-}
-
-/// Takes the product's own option out of a URL or a list of `key=value`.
-fn without_pooler(url: &str) -> (String, bool) {
-    const OPTION: &str = "pooler=transaction";
-    let Some((before, after)) = url.split_once(OPTION) else { return (url.to_owned(), false) };
-    let before =
-        before.strip_suffix(['?', '&', ' ']).map_or(before, |kept| if after.is_empty() { kept } else { before });
-    (format!("{before}{}", after.trim_start_matches(['&', ' '])), true)
 }
 
 fn random() -> Uuid {
@@ -432,18 +423,5 @@ mod tests {
         assert_eq!(store.inspect().census().await.unwrap().jobs, 0);
         assert!(store.inner.server.unnamed.load(Ordering::Relaxed), "for good");
         store.drop_schema().await.unwrap();
-    }
-
-    #[test]
-    fn the_pooler_is_taken_out_of_urls_and_lists() {
-        for (given, left) in [
-            ("postgres://h/d?pooler=transaction", "postgres://h/d"),
-            ("postgres://h/d?a=b&pooler=transaction", "postgres://h/d?a=b"),
-            ("postgres://h/d?pooler=transaction&a=b", "postgres://h/d?a=b"),
-            ("host=h pooler=transaction dbname=d", "host=h dbname=d"),
-        ] {
-            assert_eq!(without_pooler(given), (left.to_owned(), true));
-        }
-        assert_eq!(without_pooler("postgres://h/d"), ("postgres://h/d".to_owned(), false));
     }
 }
