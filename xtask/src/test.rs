@@ -25,7 +25,15 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
         let pooler = Pooler::start(&pgbouncer, &cluster)?;
         let through = pooler.url();
         eprintln!("the same for PostgreSQL, through a transaction pooler:");
-        let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", "test(/postgres/)"];
+        let args = [
+            "nextest",
+            "run",
+            "--workspace",
+            "--all-features",
+            "--no-fail-fast",
+            "-E",
+            "test(/postgres/) + package(towpath-postgres)",
+        ];
         cargo(&args, &[(POSTGRES, &through), (POOLER, "transaction")])?;
         cargo(&["test", "--workspace", "--all-features", "--doc"], &[(POSTGRES, &url)])?;
         beside::run_all()?;

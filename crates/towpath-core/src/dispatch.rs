@@ -18,7 +18,7 @@ pub use message::{CancelWhy, Command, Effect, Event, Failure, PeerNews};
 use std::time::Duration;
 
 use crate::id::{Fence, Incarnation};
-use crate::outcome::{Report, settle_decision, settle_report, settle_rescued};
+use crate::outcome::{Report, postpone, settle_decision, settle_report, settle_rescued};
 use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, RescueReply, Rescued, TurnReply};
 use exchange::{Exchange, Traffic};
 use health::Health;
@@ -168,6 +168,10 @@ impl Dispatcher {
         let mut claimed = 0;
         for item in assigned {
             match item {
+                Assigned::Job(job) if job.head.is_last_chance() => {
+                    claimed += 1;
+                    self.accept_suspect(job, now);
+                }
                 Assigned::Job(job) => {
                     claimed += 1;
                     self.holding.wait(job, now);
@@ -179,6 +183,17 @@ impl Dispatcher {
             }
         }
         claimed
+    }
+
+    /// A job whose next crash puts it aside runs beside no other such job: when the process dies, only one of them
+    /// can have done it. The others go back until it is done.
+    fn accept_suspect(&mut self, job: Box<Claimed>, now: Duration) {
+        if self.holding.has_suspect() {
+            self.holding.return_suspect(job.head.fence);
+            self.traffic.settle(postpone(&job.head, self.config.suspect_pause), now);
+        } else {
+            self.holding.suspect(job);
+        }
     }
 
     fn rescued(&mut self, reply: RescueReply, now: Duration) {
@@ -287,6 +302,11 @@ impl Dispatcher {
             return;
         }
         let offset = self.traffic.offset();
+        if self.holding.is_alone()
+            && let Some(job) = self.holding.take_suspect()
+        {
+            self.holding.wait_first(job, now);
+        }
         while let Some(job) = self.holding.next_to_start() {
             let fence = job.head.fence;
             if let (Some(deadline), Some(offset)) = (job.head.deadline, offset)

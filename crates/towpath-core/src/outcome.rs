@@ -165,6 +165,15 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     Settle { fence: head.fence, then, if_cancelled, durability: Durability::Required }
 }
 
+/// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
+pub(crate) fn postpone(head: &Head, wait: Duration) -> Settle {
+    let mut settle = settle_report(head, Report::HandedBack);
+    if let Move::Again { after, .. } = &mut settle.then {
+        *after = wait;
+    }
+    settle
+}
+
 /// What becomes of a job whose worker is gone: a crash, no attempt spent, until there are too many.
 pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     let crashes = head.counters.crashes + 1;

@@ -42,6 +42,8 @@ pub struct DispatchConfig {
     pub drain_limit: Duration,
     /// How long a job that was fetched ahead may wait for a slot.
     pub prefetch_unused: Duration,
+    /// For how long a job goes back that may not run now, because another one on its last chance is at work.
+    pub suspect_pause: Duration,
     /// How long an outcome may wait for others in a busy worker.
     pub flush: Duration,
 }
@@ -60,6 +62,7 @@ impl DispatchConfig {
             abort_grace: defaults::ABORT_GRACE,
             drain_limit: defaults::DRAIN_LIMIT,
             prefetch_unused: Duration::from_secs(1),
+            suspect_pause: Duration::from_millis(500),
             flush: defaults::FLUSH,
         }
     }

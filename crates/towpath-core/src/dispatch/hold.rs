@@ -14,8 +14,22 @@ pub(super) struct Holding {
     held: HashMap<i64, Held>,
     queues: Vec<QueueHolding>,
     running: usize,
+    /// A job whose next crash puts it aside: held until it can run without another such job.
+    suspect: Suspect,
+    /// Other such jobs that are on their way back.
+    returning: Vec<Fence>,
     /// The earliest time at which a running job must be looked at. May be too early, never too late.
     look_at: Duration,
+}
+
+#[derive(Debug, Default)]
+enum Suspect {
+    #[default]
+    None,
+    /// Not started.
+    Held(Box<Claimed>),
+    /// In a slot, or on its way there or back.
+    Out(Fence),
 }
 
 #[derive(Debug)]
@@ -70,7 +84,14 @@ impl Holding {
             .iter()
             .map(|q| QueueHolding { name: q.queue.clone(), slots: q.slots, running: 0, waiting: VecDeque::new() })
             .collect();
-        Self { held: HashMap::new(), queues, running: 0, look_at: Duration::MAX }
+        Self {
+            held: HashMap::new(),
+            queues,
+            running: 0,
+            suspect: Suspect::None,
+            returning: Vec::new(),
+            look_at: Duration::MAX,
+        }
     }
 
     pub(super) fn running(&self) -> usize {
@@ -99,6 +120,51 @@ impl Holding {
         let at = self.queue_of(&job.head);
         if let Some(queue) = self.queues.get_mut(at) {
             queue.waiting.push_back(Waiting { job, since: now });
+            self.look_at = self.look_at.min(now + Duration::from_secs(1));
+        }
+    }
+
+    pub(super) fn has_suspect(&self) -> bool {
+        !matches!(self.suspect, Suspect::None)
+    }
+
+    /// Holds a job back that may run beside no other suspect.
+    pub(super) fn suspect(&mut self, job: Box<Claimed>) {
+        let fence = job.head.fence;
+        self.held.insert(fence.key, Held { fence, stage: HeldStage::Waiting });
+        self.suspect = Suspect::Held(job);
+    }
+
+    /// Notes that a suspect goes back, since another one is held.
+    pub(super) fn return_suspect(&mut self, fence: Fence) {
+        self.settling(fence);
+        self.returning.push(fence);
+    }
+
+    /// Whether no suspect is held besides the one.
+    pub(super) fn is_alone(&self) -> bool {
+        self.returning.is_empty()
+    }
+
+    /// The suspect, if it has not started. From now on it is out.
+    pub(super) fn take_suspect(&mut self) -> Option<Box<Claimed>> {
+        match std::mem::take(&mut self.suspect) {
+            Suspect::Held(job) => {
+                self.suspect = Suspect::Out(job.head.fence);
+                Some(job)
+            }
+            other => {
+                self.suspect = other;
+                None
+            }
+        }
+    }
+
+    /// Takes in a job that is the next to start in its queue.
+    pub(super) fn wait_first(&mut self, job: Box<Claimed>, now: Duration) {
+        let at = self.queue_of(&job.head);
+        if let Some(queue) = self.queues.get_mut(at) {
+            queue.waiting.push_front(Waiting { job, since: now });
             self.look_at = self.look_at.min(now + Duration::from_secs(1));
         }
     }
@@ -154,6 +220,12 @@ impl Holding {
         let mine = |h: &Held| h.fence == fence && !matches!(h.stage, HeldStage::Running(_));
         if !self.held.get(&fence.key).is_some_and(mine) {
             return;
+        }
+        self.returning.retain(|returning| *returning != fence);
+        match &self.suspect {
+            Suspect::Held(job) if job.head.fence == fence => self.suspect = Suspect::None,
+            Suspect::Out(out) if *out == fence => self.suspect = Suspect::None,
+            _ => {}
         }
         if let Some(Held { stage: HeldStage::Waiting, .. }) = self.held.remove(&fence.key) {
             for queue in &mut self.queues {
@@ -267,7 +339,9 @@ impl Holding {
 
     /// Everything that waits for a slot.
     pub(super) fn take_waiting(&mut self) -> Vec<Claimed> {
-        self.queues.iter_mut().flat_map(|q| q.waiting.drain(..)).map(|w| *w.job).collect()
+        let suspect = self.take_suspect();
+        let waiting = self.queues.iter_mut().flat_map(|q| q.waiting.drain(..)).map(|w| w.job);
+        suspect.into_iter().chain(waiting).map(|job| *job).collect()
     }
 
     /// How many jobs each queue has room for, in the order of the configuration: free slots, and its share of

@@ -360,3 +360,36 @@ fn an_unknown_worker_stops_everything_and_registers_again() {
     assert_eq!(bench.cancelled(), [(1, CancelWhy::Lost)]);
     assert_eq!(bench.dispatcher.running(), 1, "until its handler is gone");
 }
+
+#[test]
+fn jobs_on_their_last_chance_run_one_at_a_time() {
+    let suspect = |key| {
+        let mut job = job(key, 1);
+        job.head.counters.crashes = 2;
+        job
+    };
+    let mut bench = Bench::serving(4);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![suspect(1), job(2, 1), suspect(3)]);
+    assert_eq!(bench.started(), [2], "the first suspect waits until the other has gone back");
+    let turn = bench.turn().unwrap();
+    assert_eq!(turn.settle.len(), 1);
+    assert_eq!(turn.settle[0].fence.key, 3);
+    let Move::Again { after, counters, .. } = &turn.settle[0].then else { panic!("{:?}", turn.settle[0].then) };
+    assert_eq!((*after, counters.crashes, counters.attempt), (500 * MS, 2, 0), "at no cost");
+    bench.answer(&turn, vec![]);
+    assert_eq!(bench.started(), [1]);
+    // As long as it runs, no other one does; then the next may.
+    bench.event(Event::Hint);
+    let turn = bench.turn().unwrap();
+    let mut late = suspect(4);
+    late.head.fence.token.turn = turn.number;
+    bench.answer(&turn, vec![late.clone()]);
+    assert_eq!(bench.started(), [0_i64; 0]);
+    let back = bench.turn().unwrap();
+    bench.answer(&back, vec![]);
+    bench.event(done(1, 1));
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![late]);
+    assert_eq!(bench.started(), [4]);
+}

@@ -367,6 +367,13 @@ pub struct Head {
     pub node: Option<NodeRef>,
 }
 
+impl Head {
+    /// Whether the job has lost its worker before, and the next time puts it aside.
+    pub fn is_last_chance(&self) -> bool {
+        self.counters.crashes > 0 && self.counters.crashes + 1 >= self.rules.crash_limit
+    }
+}
+
 /// A job's place in a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeRef {
