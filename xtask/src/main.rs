@@ -4,6 +4,7 @@ mod beside;
 mod cluster;
 mod command;
 mod pooler;
+mod soak;
 mod test;
 mod tidy;
 mod tools;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [--keep] [NAME...]  every test of correctness, on memory, SQLite and PostgreSQL; installs what is missing
+  soak [MINUTES]           the tests that draw at random, with new seeds, for 30 minutes or so many
   tidy                     checks the shape of the repository
   ci                       formatting, lints, tidy, documentation, test
   cluster                  a throwaway PostgreSQL cluster until Enter is pressed, for work by hand";
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("test") => test::run(&args[1..]),
+        Some("soak") => soak::run(&args[1..]),
         Some("tidy") => tidy::run(),
         Some("ci") => ci(),
         Some("cluster") => test::hold_cluster(),

@@ -7,7 +7,7 @@ use crate::pooler::Pooler;
 use crate::tools;
 
 /// Where tests find a throwaway cluster.
-const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
+pub(crate) const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
 
 /// Says that the way there leads through a pooler.
 const POOLER: &str = "TOWPATH_TEST_POOLER";
