@@ -42,8 +42,20 @@ pub fn fs_kind(f_type: i64) -> FsKind {
     }
 }
 
-/// Refuses a folder on a network file system. One that cannot be looked at is let pass.
+/// Refuses a folder on a network file system, or on one that is mounted read-only: SQLite would only say that it
+/// cannot open a file. A folder that cannot be looked at is let pass.
 pub(crate) fn check(folder: &Path) -> Result<(), Fault> {
+    let is_read_only =
+        rustix::fs::statvfs(folder).is_ok_and(|status| status.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY));
+    if is_read_only {
+        return Err(Fault::Refused(
+            StoreErrorKind::ReadOnly,
+            format!(
+                "the file system of {} is mounted read-only: mount it writable, or put the store elsewhere",
+                folder.display()
+            ),
+        ));
+    }
     match kind_of(folder) {
         FsKind::Local => Ok(()),
         FsKind::Network(name) => Err(Fault::Refused(

@@ -5,5 +5,6 @@
 mod graphs;
 mod jobs;
 mod kill;
+mod outage;
 mod stores;
 mod two_processes;
