@@ -169,7 +169,7 @@ name = "two"
 exec = ["sh", "-c", "echo first >> log"]
 [node.second]
 after = ["first"]
-exec = ["sh", "-c", "echo second >> log; touch running; [ -e fast ] || sleep 100"]
+exec = ["sh", "-c", "echo second >> log; [ -e fast ] || { touch running; sleep 100; }"]
 "#;
 
 #[test]

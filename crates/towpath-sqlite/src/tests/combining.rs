@@ -51,7 +51,7 @@ fn a_verb_that_fails_is_undone_alone() {
         let store = store.clone();
         thread::spawn(move || block_on(store.enqueue(one(number))).unwrap().items)
     };
-    let bad = {
+    let bad = || {
         let store = store.clone();
         thread::spawn(move || {
             block_on(store.core().submit("break", Commit::Durable, |tx| {
@@ -60,12 +60,13 @@ fn a_verb_that_fails_is_undone_alone() {
             }))
         })
     };
-    let good: Vec<_> = store.core().hold(|| {
-        let good = [good(1), good(2), good(3)];
+    // All four are queued while nobody can write, so they share a transaction.
+    let (good, bad) = store.core().hold(|| {
+        let threads = ([good(1), good(2), good(3)], bad());
         while store.core().queued() < 4 {
             thread::yield_now();
         }
-        good.into_iter().collect()
+        threads
     });
     for thread in good {
         assert_eq!(thread.join().unwrap(), [Ok(Placed::Inserted)]);
