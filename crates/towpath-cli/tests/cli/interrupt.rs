@@ -24,7 +24,7 @@ const SLOW: &str = r#"
     exec = ["sh", "-c", "echo first >> log"]
     [node.second]
     after = ["first"]
-    exec = ["sh", "-c", "echo second >> log; touch running; [ -e fast ] || sleep 100"]
+    exec = ["sh", "-c", "echo second >> log; [ -e fast ] || { touch running; sleep 100; }"]
 "#;
 
 #[test]
