@@ -24,8 +24,10 @@ mod read;
 mod release;
 mod rescue;
 mod rows;
+mod runs;
 mod session;
 mod settle;
+mod signal;
 mod store;
 mod turn;
 
