@@ -29,6 +29,8 @@ mod session;
 mod settle;
 mod signal;
 mod store;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 pub use store::{PostgresOptions, PostgresStore};
