@@ -5,5 +5,6 @@
 mod graphs;
 mod jobs;
 mod kill;
+mod runs;
 mod stores;
 mod two_processes;
