@@ -28,6 +28,9 @@ struct Sketch {
 }
 
 const WORKERS: [&str; 4] = ["w1", "w2", "w3", "w4"];
+/// How the ids of runs begin, and how many there are: few, so that they meet.
+const RUN: &str = "order-";
+const RUNS: usize = 12;
 /// How many jobs and graphs stay in reach of later commands.
 const REACH: usize = 40;
 
@@ -41,7 +44,9 @@ impl RandomScript {
 
     /// The next command. `runner` is asked what its workers hold.
     pub fn draw<S: Subject>(&mut self, runner: &Runner<S>) -> Command {
-        const OTHERS: [(usize, Draw); 11] = [
+        const OTHERS: [(usize, Draw); 13] = [
+            (6, RandomScript::enqueue_run),
+            (8, RandomScript::signal),
             (12, RandomScript::enqueue_jobs),
             (9, RandomScript::enqueue_graph),
             (6, RandomScript::append),
@@ -158,6 +163,42 @@ impl RandomScript {
         Command::bare("batch", body)
     }
 
+    /// A run under one of a few ids, which another job may have.
+    fn enqueue_run(&mut self) -> Command {
+        let name = self.name("r");
+        self.remember_job(&name);
+        let run = self.some_run();
+        Command::bare(format!("enqueue job {name} run={run}{}{}", self.options(), self.deadline()), Vec::new())
+    }
+
+    fn some_run(&mut self) -> String {
+        format!("{RUN}{}", self.chance.below(RUNS))
+    }
+
+    fn some_run_job(&mut self) -> String {
+        let runs: Vec<String> = self.jobs.iter().filter(|job| job.starts_with('r')).cloned().collect();
+        self.chance.pick(&runs).cloned().unwrap_or_else(|| "nobody".into())
+    }
+
+    fn signal(&mut self) -> Command {
+        let body = (0..1 + self.chance.below(3)).map(|_| {
+            let (run, name) = (self.some_run(), *self.chance.pick(&["paid", "moved"]).unwrap_or(&"paid"));
+            let dedup =
+                if self.chance.percent(50) { format!(" dedup=d{}", self.chance.below(30)) } else { String::new() };
+            format!("{run} {name} {{\"n\":{}}}{dedup}", self.chance.below(9))
+        });
+        let body = body.collect();
+        Command::bare("signal", body)
+    }
+
+    /// What lets every run end and its signals be deleted: a job for each id, and a signal for those that
+    /// are parked.
+    pub fn wind_up() -> [Command; 2] {
+        let jobs = (0..RUNS).map(|at| format!("job z{at} run={RUN}{at} keep=1s")).collect();
+        let signals = (0..RUNS).map(|at| format!("{RUN}{at} over")).collect();
+        [Command::bare("batch", jobs), Command::bare("signal", signals)]
+    }
+
     /// The same ids again: sometimes the same content, sometimes another.
     fn batch_again(&mut self) -> Command {
         let first = self.name("j");
@@ -178,7 +219,8 @@ impl RandomScript {
     fn nodes(&mut self, known: &[String], count: usize) -> (Vec<String>, Vec<String>) {
         let (mut names, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            let name = self.name("n");
+            let is_run = self.chance.percent(6);
+            let name = self.name(if is_run { "r" } else { "n" });
             let mut parents: Vec<String> = Vec::new();
             let reach: Vec<String> = known.iter().chain(&names).cloned().collect();
             for _ in 0..self.chance.below(4) {
@@ -189,6 +231,9 @@ impl RandomScript {
                 }
             }
             let mut line = format!("node {name}");
+            if is_run {
+                line.push_str(&format!(" run={}", self.some_run()));
+            }
             if self.chance.percent(15) {
                 line.push_str(" may_fail");
             }
@@ -256,7 +301,7 @@ impl RandomScript {
         let mut settled: Vec<String> = Vec::new();
         for (name, held) in runner.book(worker).into_iter().flat_map(|book| book.holds()) {
             if self.chance.percent(70) {
-                body.push(format!("{name} {}", self.report(held)));
+                body.push(format!("{name} {}", self.report(name, held)));
                 settled.push(name.to_owned());
             }
         }
@@ -266,7 +311,7 @@ impl RandomScript {
             // A claim of the past: stale, unless it is held still.
             let past: Vec<(&str, &Held)> = book.ever().filter(|(name, _)| !settled.iter().any(|s| s == name)).collect();
             if let Some((name, held)) = self.chance.pick(&past) {
-                body.push(format!("{name} {}", self.report(held)));
+                body.push(format!("{name} {}", self.report(name, held)));
             }
         }
         let claim = match self.chance.below(10) {
@@ -281,7 +326,28 @@ impl RandomScript {
         Command::bare(format!("turn {worker}{claim}{unseen}{number}"), body)
     }
 
-    fn report(&mut self, held: &Held) -> String {
+    fn report(&mut self, name: &str, held: &Held) -> String {
+        // By their names: what is held does not say whether it is a run.
+        let is_run = name.rsplit('/').next().is_some_and(|name| name.starts_with('r'));
+        let mut text = match held {
+            Held::Job(_) if is_run && self.chance.percent(70) => match self.chance.below(10) {
+                0..4 => "stay".into(),
+                4..6 => "park".into(),
+                6..9 => format!("park {}ms", self.chance.below(6_000)),
+                _ => "ok read=0".into(),
+            },
+            held => self.plain_report(held),
+        };
+        if self.chance.percent(if is_run { 60 } else { 1 }) {
+            text.push_str(&format!(" journal=[{},{{\"at\":2}}]", self.chance.below(9)));
+        }
+        if self.chance.percent(if is_run { 60 } else { 1 }) && !text.contains("read=") {
+            text.push_str(&format!(" read={}", self.chance.below(5)));
+        }
+        text
+    }
+
+    fn plain_report(&mut self, held: &Held) -> String {
         match held {
             Held::Decision(_) if self.chance.percent(4) => "close".into(),
             Held::Decision(_) if self.chance.percent(4) => "ok".into(),
@@ -366,7 +432,7 @@ impl RandomScript {
     }
 
     fn question(&mut self) -> Command {
-        let text = match self.chance.below(14) {
+        let text = match self.chance.below(17) {
             0 => "queues".into(),
             1 => "workers".into(),
             2 => "peers".into(),
@@ -378,6 +444,8 @@ impl RandomScript {
             9 | 10 => format!("graph {}", self.some_graph()),
             11 => "jobs limit=20".into(),
             12 => "graphs limit=10".into(),
+            13 => format!("entries {} limit=6 from={}", self.some_run_job(), self.chance.below(3)),
+            14 | 15 => format!("inbox {} limit=6", self.some_run()),
             _ => "census".into(),
         };
         Command::bare(text, Vec::new())
@@ -393,7 +461,13 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 21] = [
+const SIGNS: [Sign; 27] = [
+    ("run claimed again", |_, line| line.starts_with("job ") && line.contains(" entries=")),
+    ("run taken", |_, line| line.contains("is there already, as job")),
+    ("signal delivered", |_, line| line.contains(" delivered")),
+    ("duplicate signal", |_, line| line.contains(" duplicate")),
+    ("unread end", |_, line| line.ends_with(" unread")),
+    ("arrivals", |command, line| command.starts_with("inbox") && line.contains(" at=")),
     ("job claimed", |_, line| line.starts_with("job ")),
     ("second attempt", |_, line| line.starts_with("job ") && line.contains(" failures=")),
     ("job settled", |command, line| command.starts_with("turn") && line.ends_with(" done") && !line.contains("/end ")),

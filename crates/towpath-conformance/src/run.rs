@@ -3,6 +3,7 @@
 mod enqueue;
 mod inspect;
 mod operate;
+mod runs;
 mod settle;
 mod work;
 
@@ -144,6 +145,9 @@ impl<S: Subject> Runner<S> {
             "cancel" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
                 self.operate(&verb, args, body).await?
             }
+            "signal" => self.signal(args, body).await?,
+            "entries" => self.entries(args).await?,
+            "inbox" => self.inbox(args).await?,
             _ => self.inspect(&verb, args).await?,
         };
         Ok(say::fold(lines))

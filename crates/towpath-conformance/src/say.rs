@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use towpath_core::store::{
-    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, GraphDetail, GraphLine, Head, JobDetail,
-    JobLine, NodeLine, NodeRef, Peer, QueueLine, Undecided, Upstream, WorkerLine,
+    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
+    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
 };
 use towpath_core::{
     Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -192,7 +192,18 @@ impl Say<'_> {
             .maybe("input", input)
             .maybe("headers", headers(&claimed.headers))
             .maybe("enqueued", enqueued)
+            .word(claimed.run.as_ref().map_or_else(String::new, run))
             .end()
+    }
+
+    /// A line of a run's journal.
+    pub(crate) fn entry(&self, entry: &Entry) -> String {
+        Line::new(entry.seq.to_string()).word(payload(&entry.payload)).pair("at", self.at(entry.at)).end()
+    }
+
+    /// A line of a run's inbox.
+    pub(crate) fn inbox_line(&self, line: &InboxLine) -> String {
+        Line::new(line.name.as_str()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
     }
 
     /// A job that a worker has rescued.
@@ -363,6 +374,15 @@ impl Say<'_> {
     }
 }
 
+/// What a worker is told of a run; its first chapter is not shown.
+fn run(run: &RunHead) -> String {
+    Line::default()
+        .pair("run", &run.id)
+        .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
+        .count("entries", run.entries)
+        .end()
+}
+
 fn parents(line: Line, counters: &NodeCounters) -> Line {
     let fault = counters.cause.map(|rank| {
         let ord = rank.stored() & i64::from(u32::MAX);
@@ -419,6 +439,9 @@ pub(crate) fn census(census: &Census) -> String {
         .count("deadlines", census.deadlines)
         .count("workers", census.workers)
         .count("leases", census.leases)
+        .count("runs", census.runs)
+        .count("entries", census.entries)
+        .count("arrivals", census.arrivals)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

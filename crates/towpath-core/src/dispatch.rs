@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::id::{Fence, Incarnation};
 use crate::outcome::{Report, postpone, settle_decision, settle_report, settle_rescued};
-use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, RescueReply, Rescued, TurnReply};
+use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settled, TurnReply};
 use exchange::{Exchange, Traffic};
 use health::Health;
 use hold::{Holding, Interruption, Running};
@@ -152,8 +152,13 @@ impl Dispatcher {
         let Some(Exchange::Turn(turn)) = self.traffic.replied() else { return };
         self.health.contact(now);
         self.traffic.store_clock(reply.now, reply.next_due, now);
-        for (settle, _) in turn.settle.iter().zip(&reply.settled) {
-            self.holding.drop_held(settle.fence);
+        for (settle, settled) in turn.settle.iter().zip(&reply.settled) {
+            match (&settle.then, settled) {
+                // A run that goes on, or may not end yet, is still this worker's.
+                (_, Settled::Unread) | (Move::Stay, Settled::Done) => {}
+                (Move::Stay, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
+                _ => self.holding.drop_held(settle.fence),
+            }
         }
         let claimed = self.accept(reply.assigned, now);
         let asked = turn.claim.as_ref().map_or(0, |c| c.queues.iter().map(|q| usize::from(q.limit)).sum());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::id::JobId;
 use crate::limits;
-use crate::name::{Kind, Queue};
+use crate::name::{Kind, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::Refusal;
@@ -66,6 +66,8 @@ pub struct NewJob {
     pub tags: Vec<String>,
     /// What travels with the job, such as a trace context; at most 4 KiB.
     pub headers: BTreeMap<String, String>,
+    /// The run that it is, if it is one: a job with a journal.
+    pub run: Option<RunId>,
 }
 
 impl NewJob {
@@ -83,6 +85,7 @@ impl NewJob {
             rules: JobRules::default(),
             tags: Vec::new(),
             headers: BTreeMap::new(),
+            run: None,
         }
     }
 
@@ -116,11 +119,19 @@ impl NewJob {
         self
     }
 
+    /// Makes it a run with this id, which no other job in the store may have.
+    pub fn run(mut self, id: RunId) -> Self {
+        self.run = Some(id);
+        self
+    }
+
     /// What the job adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let text: usize = self.tags.iter().map(String::len).sum();
         let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len()).sum();
-        self.input.bytes.len() + self.kind.as_str().len() + self.queue.as_str().len() + text + headers + 64
+        let names = self.kind.as_str().len() + self.queue.as_str().len();
+        let run = self.run.as_ref().map_or(0, |id| id.as_str().len());
+        self.input.bytes.len() + names + run + text + headers + 64
     }
 
     /// Checks the limits of one job.

@@ -35,7 +35,7 @@ pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
-pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue};
+pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
 pub use outcome::{Report, Retry, settle_decision, settle_report, settle_rescued};
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{cancel_graph_step, cancel_job};

@@ -4,11 +4,15 @@
 pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Longest name of a node or a graph, in bytes.
 pub const NODE_NAME_BYTES_MAX: usize = 128;
+/// Longest id of a run, in bytes.
+pub const RUN_ID_BYTES_MAX: usize = 200;
 /// Longest unique key, in bytes.
 pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
-/// Largest input, output or graph input, in bytes.
+/// Longest dedup key of a signal, in bytes.
+pub const DEDUP_KEY_BYTES_MAX: usize = 256;
+/// Largest input, output, graph input, journal entry or signal, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
-/// Largest enqueue or turn, in bytes of its payloads and names.
+/// Largest enqueue, turn or batch of signals, in bytes of its payloads and names.
 pub const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Longest error text of an attempt, in bytes; longer ones are cut.
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
@@ -22,6 +26,10 @@ pub const CLAIM_MAX: u16 = 2_048;
 pub const SETTLE_MAX: usize = 4_096;
 /// Most undecided nodes handed to a worker in one turn; the rest waits in the store.
 pub const DECISIONS_MAX: u16 = 512;
+/// Most arrivals kept of one run; who signals it beyond them is refused.
+pub const INBOX_MAX: u32 = 10_000;
+/// Most journal entries or arrivals in one page.
+pub const PAGE_MAX: u32 = 1_000;
 /// Tags of a job, and the longest of them in bytes.
 pub const TAGS_MAX: usize = 32;
 /// Longest tag, in bytes.

@@ -17,6 +17,7 @@ mod read;
 mod release;
 mod rescue;
 mod settle;
+mod signal;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,11 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
-use crate::name::Queue;
+use crate::name::{Queue, RunId};
 use crate::store::{
-    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Hint, HintStream, Hints, Inspect, Migration, Order,
-    Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Store, StoreError, StoreErrorKind, StoreResult, Turn, TurnReply,
-    Upstream,
+    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
+    Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
+    StoreErrorKind, StoreResult, Turn, TurnReply, Upstream,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -104,6 +105,18 @@ impl Store for MemoryStore {
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
         Box::pin(async move { self.write("rescue", |tx| tx.rescue(ask)) })
+    }
+
+    fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
+        Box::pin(async move { self.write("signal", |tx| tx.signal(arrivals)) })
+    }
+
+    fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>> {
+        Box::pin(async move { self.read("read a journal", |tables| tables.entries(job, chapter, from, limit)) })
+    }
+
+    fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
+        Box::pin(async move { self.read("read an inbox", |tables| tables.inbox(&run, after, limit)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

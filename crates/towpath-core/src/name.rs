@@ -158,6 +158,11 @@ name_type! {
     Label, "branch", |name| check_token("branch", name)
 }
 
+name_type! {
+    /// The caller's or a generated name of a run, unique in the store: 1 to 200 bytes without control characters.
+    RunId, "run", |name| check_text("run", name, limits::RUN_ID_BYTES_MAX)
+}
+
 impl NodeName {
     /// The name of the hidden last node of every graph. No node of a user's may bear it.
     pub const END: &'static str = "end";
@@ -195,6 +200,8 @@ mod tests {
         assert_eq!(refused.problem, "has 65 bytes, at most 64 are allowed");
         assert!(NodeName::new(&"ü".repeat(64)).is_ok());
         assert!(NodeName::new(&"ü".repeat(65)).is_err());
+        assert!(RunId::new(&"r".repeat(200)).is_ok());
+        assert!(RunId::new(&"r".repeat(201)).is_err());
     }
 
     #[test]

@@ -49,6 +49,11 @@ pub enum Report {
         /// For how long.
         wait: Duration,
     },
+    /// It is a run and waits, for its time or for a signal. Not a failure: the attempt is refunded.
+    Parked {
+        /// Not longer than this; `None` for as long as it takes.
+        until: Option<Duration>,
+    },
     /// It asked to be cancelled.
     Revoked {
         /// Why.
@@ -142,6 +147,10 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
             let counters = Counters { attempt: refunded.attempt, ..spent };
             (Move::Again { after: wait, counters, record: None }, cancelled(spent, None))
         }
+        Report::Parked { until } => {
+            let counters = Counters { attempt: refunded.attempt, ..spent };
+            (Move::Park { until, counters }, cancelled(counters, None))
+        }
         Report::Revoked { reason } => {
             (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
         }
@@ -162,7 +171,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
             (Move::Block { reason: problem, build, counters: refunded }, cancelled(refunded, None))
         }
     };
-    Settle { fence: head.fence, then, if_cancelled, durability: Durability::Required }
+    Settle { if_cancelled, ..Settle::new(head.fence, then, Durability::Required) }
 }
 
 /// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
@@ -196,7 +205,7 @@ pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     } else {
         Move::Again { after: Duration::ZERO, counters, record: record.clone() }
     };
-    Settle { fence: head.fence, then, if_cancelled: Some(end(End::Cancelled, None)), durability: Durability::Lazy }
+    Settle { if_cancelled: Some(end(End::Cancelled, None)), ..Settle::new(head.fence, then, Durability::Lazy) }
 }
 
 /// What becomes of a job that came for a decision.
@@ -212,7 +221,7 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
         // `decide` answers everything but an end.
         (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },
     };
-    Settle { fence: undecided.fence, then, if_cancelled: None, durability: Durability::Lazy }
+    Settle::new(undecided.fence, then, Durability::Lazy)
 }
 
 #[cfg(test)]
@@ -264,6 +273,13 @@ mod tests {
             matches!(back.then, Move::Again { counters, .. } if counters == at(1, 1, 1)),
             "not even a crash is forgotten"
         );
+    }
+
+    #[test]
+    fn a_parked_run_spends_nothing() {
+        let parked = settle_report(&head(at(2, 1, 1)), Report::Parked { until: None });
+        assert!(matches!(parked.then, Move::Park { until: None, counters } if counters == at(1, 1, 0)));
+        assert!(parked.if_cancelled.is_some_and(|ending| ending.counters == at(1, 1, 0)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod inspect;
 mod migrate;
 mod prune;
 mod read;
+mod signal;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
@@ -29,16 +30,18 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ended, Peer, Upstream};
+pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
+pub use signal::{Arrival, Delivery, Signalled};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, Served, Settle, Settled, Turn, TurnReply, Undecided,
+    NodeRef, QueueClaim, RunHead, Served, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::id::{GraphId, JobId};
+use crate::name::RunId;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -66,6 +69,23 @@ pub trait Store: Send + Sync + 'static {
 
     /// Leases to the asker jobs of workers whose lease has ended, or which it knows to be gone.
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>>;
+
+    /// Puts signals into the inboxes of runs and wakes those that are parked. Atomic; each signal is
+    /// accepted or refused alone.
+    ///
+    /// A run need not exist yet: what has come is there when it starts.
+    fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>>;
+
+    /// A run's journal in one of its chapters, from a place on, in order; at most `limit` entries, and
+    /// at most 1,000.
+    fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>>;
+
+    /// What has arrived for a run, after a number, by number; at most `limit` lines, and at most 1,000.
+    ///
+    /// Numbers are drawn before the commit, so a line may appear before one that was read already. A
+    /// worker goes by how many there are (see [`Settle::read`]): if it is told of more than it finds
+    /// after the last one, it reads from the start.
+    fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>>;
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;

@@ -41,6 +41,7 @@ create table towpath.job (
   tags text,
   headers text,
   parents bytea,
+  run boolean check (run),
   constraint job_id unique (id),
   check (parents is null or graph is not null)
 );
@@ -65,7 +66,8 @@ create table towpath.later (
   turnout int not null,
   attempt int not null,
   failures int not null,
-  crashes int not null
+  crashes int not null,
+  parked boolean not null default false
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 create index later_due on towpath.later (due, job);
 
@@ -142,6 +144,37 @@ create table towpath.attempt (
   log text,
   primary key (job, attempt)
 );
+
+-- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place.
+create table towpath.run (
+  job bigint primary key,
+  chapter int not null,
+  entries int not null,
+  id text collate "C" not null unique
+) with (fillfactor = 70);
+
+create table towpath.entry (
+  run bigint not null,
+  at bigint not null,
+  chapter int not null,
+  seq int not null,
+  codec smallint not null,
+  bytes bytea not null,
+  primary key (run, chapter, seq)
+);
+
+-- By the id of the run, which need not exist yet.
+create table towpath.arrival (
+  seq bigint not null,
+  at bigint not null,
+  codec smallint not null,
+  run text collate "C" not null,
+  name text not null,
+  dedup text collate "C",
+  bytes bytea not null,
+  primary key (run, seq)
+);
+create unique index arrival_dedup on towpath.arrival (run, dedup) where dedup is not null;
 
 create table towpath.graph (
   graph bigint primary key,
@@ -228,7 +261,12 @@ create table towpath.audit (
   outcome text not null
 );
 
--- Where each job stands. `state` is the place in the core's `State::ALL`.
+-- The advisory lock of a run's id, as its second number; the first is the oid of `run`, so that schemas do not meet. They
+-- are few, since a server has room for so many locks only; runs that share one only wait a moment for nothing.
+create function towpath.run_lock(id text) returns int language sql immutable
+  as $$ select get_byte(sha256(convert_to(id, 'UTF8')), 0) $$;
+
+-- Where each job stands. A `due` that never comes is none. `state` is the place in the core's `State::ALL`.
 create view towpath.standing as
 select j.key, j.id, j.lane, j.priority, j.graph, j.enqueued_at,
   (case
@@ -239,7 +277,7 @@ select j.key, j.id, j.lane, j.priority, j.graph, j.enqueued_at,
     when n.job is null or n.phase = 2 then 1
     else 0
   end)::smallint as state,
-  l.due,
+  nullif(l.due, 9223372036854775807) as due,
   coalesce(e.attempt, r.attempt, l.attempt, b.attempt, h.attempt, m.attempt, 0) as attempt,
   coalesce(e.failures, r.failures, l.failures, b.failures, h.failures, m.failures, 0) as failures,
   coalesce(e.crashes, r.crashes, l.crashes, b.crashes, h.crashes, m.crashes, 0) as crashes,

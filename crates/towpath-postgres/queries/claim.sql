@@ -4,8 +4,8 @@
 -- $10 int[] limit per queue;
 -- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
--- Returns what `held` returns first, then turnout, seq, queue's place; in no order.
--- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), node (job), graph (graph).
+-- Returns what `held` returns first, then turnout, seq, queue's place, and what it returns of a run; in no order.
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), node (job), graph (graph), run (job).
 -- Locks: the ready rows; locked ones are skipped.
 with served as materialized (
   select min(s.place) as place, l.lane
@@ -37,7 +37,7 @@ with served as materialized (
 ), gone as (
   delete from towpath.ready where ctid = any(array(select tid from picked))
 ), found as materialized (
-  select p.*, s.reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at
+  select p.*, s.reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run
   from picked p
   join towpath.job j on j.key = p.job
   left join towpath.stop s on s.graph = j.graph
@@ -52,7 +52,8 @@ with served as materialized (
 select f.job, f.idx, (case when f.reason is null then 0 else 2 end)::smallint as decide,
   f.attempt + case when f.reason is null then 1 else 0 end as attempt, f.failures, f.crashes, f.id, f.lane, f.rules,
   f.deadline, g.id as graph, n.name as node, f.reason as stop, f.codec, f.input, f.headers, f.enqueued_at,
-  f.turnout, f.seq, f.place
+  f.turnout, f.seq, f.place, u.id as run, u.chapter, u.entries
 from found f
 left join towpath.graph g on g.graph = f.graph
 left join towpath.node n on n.job = case when f.graph is not null then f.job end
+left join towpath.run u on u.job = case when f.run then f.job end

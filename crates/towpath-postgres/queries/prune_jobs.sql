@@ -10,6 +10,12 @@ with old as materialized (
 ), a as (
   delete from towpath.attempt where job = any(array(select job from old))
 ), j as (
-  delete from towpath.job where key = any(array(select job from old))
+  delete from towpath.job where key = any(array(select job from old)) returning key, run
+), r as (
+  delete from towpath.run where job = any(array(select key from j where run)) returning id
+), e as (
+  delete from towpath.entry where run = any(array(select key from j where run))
+), v as (
+  delete from towpath.arrival where run = any(array(select id from r))
 )
 select count(*) as jobs from gone

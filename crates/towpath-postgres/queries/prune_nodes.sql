@@ -16,7 +16,13 @@ with old as materialized (
 ), d as (
   delete from towpath.deadline where job = any(array(select job from old))
 ), j as (
-  delete from towpath.job where key = any(array(select job from old))
+  delete from towpath.job where key = any(array(select job from old)) returning key, run
+), r as (
+  delete from towpath.run where job = any(array(select key from j where run)) returning id
+), l as (
+  delete from towpath.entry where run = any(array(select key from j where run))
+), v as (
+  delete from towpath.arrival where run = any(array(select id from r))
 )
 select (select count(*) from old) as nodes,
   exists (select 1 from towpath.node where graph = $1::bigint and job <> all(array(select job from old))) as more

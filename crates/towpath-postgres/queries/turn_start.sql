@@ -6,7 +6,7 @@
 select w.worker, w.turn, w.settled, towpath.clock() as now,
   (select l.until_at from towpath.lease l where l.worker = w.worker) as until_at,
   exists (select 1 from towpath.undecided) as undecided,
-  (select min(due) from towpath.later) as later,
+  nullif((select min(due) from towpath.later), 9223372036854775807) as later,
   (select min(at) from towpath.deadline) as deadline
 from towpath.worker w where w.incarnation = $1::uuid
 for no key update of w

@@ -6,7 +6,7 @@ use towpath_core::store::{Placed, Refusal};
 use towpath_core::{JobId, NodeName, ParentRef, PreparedAppend, StopReason, limits};
 use uuid::Uuid;
 
-use crate::enqueue::{Growth, Stored, Written, known_jobs};
+use crate::enqueue::{Growth, KnownRuns, Stored, Written, known_jobs};
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release};
@@ -105,6 +105,10 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     let ids: Vec<Uuid> = append.nodes().iter().map(|node| node.job.id.as_uuid()).collect();
     let known = known_jobs(&session.run(Query::ExistingJobs, &[&ids]).await?)?;
     if let Some(refusal) = append.nodes().iter().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id))) {
+        return refused(refusal);
+    }
+    let mut runs = KnownRuns::look(session, append.nodes().iter().map(|node| &node.job)).await?;
+    if let Some(refusal) = runs.claim(append.nodes().iter().map(|node| &node.job)) {
         return refused(refusal);
     }
     Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents }))

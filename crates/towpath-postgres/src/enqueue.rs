@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, JobId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, Timestamp,
+    Due, GraphId, JobId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Timestamp,
 };
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ const DELAY_US_MAX: i64 = 4_000_000_000_000_000_000;
 pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item>>) -> Result<(Enqueued, News), Fault> {
     inner.lanes.intern(&session, items.iter().flat_map(jobs_of)).await?;
     let mut ids = HashSet::with_capacity(items.len());
-    if items.iter().all(|item| matches!(item, Item::Job(job) if ids.insert(job.id))) {
+    if items.iter().all(|item| matches!(item, Item::Job(job) if job.run.is_none() && ids.insert(job.id))) {
         return enqueue_jobs(inner, &session, &items).await;
     }
     session.begin(Commit::Durable).await?;
@@ -73,7 +73,7 @@ impl Written {
     }
 }
 
-/// The way of a batch of jobs with different ids: written first, and only looked at where an id was there.
+/// The way of a batch of jobs with different ids, none a run: written first, and only looked at where an id was there.
 async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Result<(Enqueued, News), Fault> {
     let mut columns = Columns::default();
     let mut answers = Vec::with_capacity(items.len());
@@ -118,11 +118,12 @@ async fn enqueue_part(
     let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.as_uuid()).collect();
     let graphs: Vec<Uuid> = items.iter().filter_map(graph_of).map(|graph| graph.id().as_uuid()).collect();
     let keys = stored((jobs.len() + graphs.len()) as u32);
-    session.prepare(&[Query::DrawKeys, Query::ExistingJobs, Query::ExistingGraphs]).await?;
-    let (drawn, stored_jobs, stored_graphs) = futures_util::future::try_join3(
+    session.prepare(&[Query::DrawKeys, Query::ExistingJobs, Query::ExistingGraphs, Query::ExistingRuns]).await?;
+    let (drawn, stored_jobs, stored_graphs, mut runs) = futures_util::future::try_join4(
         session.one(Query::DrawKeys, &[&keys]),
         session.run(Query::ExistingJobs, &[&ids]),
         session.run(Query::ExistingGraphs, &[&graphs]),
+        KnownRuns::look(session, jobs.iter().copied()),
     )
     .await?;
     let mut keys = drawn.try_get::<_, Vec<i64>>(1)?.into_iter();
@@ -139,18 +140,23 @@ async fn enqueue_part(
             Item::Job(job) => match (job.check(), known.get(&job.id)) {
                 (Err(refusal), _) => Err(refusal),
                 (Ok(()), Some(known)) => known.answer(job),
-                (Ok(()), None) => {
-                    let lane = inner.lanes.number(job)?;
-                    written.lanes.insert(lane);
-                    growth.jobs.push(job, lane, keys.next(), None);
-                    known.insert(job.id, Known::New(job));
-                    Ok(Placed::Inserted)
-                }
+                (Ok(()), None) => match runs.claim([&**job]) {
+                    Some(refusal) => Err(refusal),
+                    None => {
+                        let lane = inner.lanes.number(job)?;
+                        written.lanes.insert(lane);
+                        growth.jobs.push(job, lane, keys.next(), None);
+                        known.insert(job.id, Known::New(job));
+                        Ok(Placed::Inserted)
+                    }
+                },
             },
             Item::Graph(graph) => match seen.get(&graph.id()) {
                 Some(seen) => seen.answer(session, graph).await?,
                 None => {
-                    match graph.nodes().iter().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id))) {
+                    let nodes = graph.nodes().iter();
+                    let taken = nodes.clone().find_map(|node| Some(known.get(&node.job.id)?.conflict(node.job.id)));
+                    match taken.or_else(|| runs.claim(nodes.map(|node| &node.job))) {
                         Some(refusal) => Err(refusal),
                         None => {
                             growth.graph(inner, graph, &mut keys, written)?;
@@ -177,15 +183,46 @@ fn graph_of(item: &Item) -> Option<&PreparedGraph> {
 
 /// A job that has an id already: in the store, or earlier in the batch.
 pub(crate) enum Known<'a> {
-    Stored { kind: String, version: i32, codec: i16, input: Vec<u8> },
+    Stored { kind: String, version: i32, codec: i16, input: Vec<u8>, run: Option<String> },
     New(&'a NewJob),
+}
+
+/// Ids of runs that another job has: in the store, or earlier in the batch.
+pub(crate) struct KnownRuns(HashMap<String, JobId>);
+
+impl KnownRuns {
+    pub(crate) async fn look<'j>(session: &Session, jobs: impl Iterator<Item = &'j NewJob>) -> Result<Self, Fault> {
+        let ids: Vec<&str> = jobs.filter_map(|job| job.run.as_ref()).map(RunId::as_str).collect();
+        let mut known = HashMap::new();
+        if !ids.is_empty() {
+            for row in session.run(Query::ExistingRuns, &[&ids]).await? {
+                known.insert(row.try_get(0)?, JobId::from(row.try_get::<_, Uuid>(1)?));
+            }
+        }
+        Ok(Self(known))
+    }
+
+    /// Takes the ids of runs, all or none; the refusal of the first that another job has.
+    pub(crate) fn claim<'j>(&mut self, jobs: impl IntoIterator<Item = &'j NewJob>) -> Option<Refusal> {
+        let mut taken: HashMap<&str, JobId> = HashMap::new();
+        for job in jobs {
+            let Some(id) = &job.run else { continue };
+            let other = self.0.get(id.as_str()).copied().or_else(|| taken.insert(id.as_str(), job.id));
+            if let Some(job) = other {
+                return Some(Refusal::RunTaken { id: id.clone(), job });
+            }
+        }
+        self.0.extend(taken.into_iter().map(|(id, job)| (id.to_owned(), job)));
+        None
+    }
 }
 
 pub(crate) fn known_jobs<'a>(rows: &[Row]) -> Result<HashMap<JobId, Known<'a>>, Fault> {
     let mut known = HashMap::with_capacity(rows.len());
     for row in rows {
         let (kind, version) = (row.try_get(1)?, row.try_get(2)?);
-        let stored = Known::Stored { kind, version, codec: row.try_get(3)?, input: row.try_get(4)? };
+        let (codec, input, run) = (row.try_get(3)?, row.try_get(4)?, row.try_get(5)?);
+        let stored = Known::Stored { kind, version, codec, input, run };
         known.insert(JobId::from(row.try_get::<_, Uuid>(0)?), stored);
     }
     Ok(known)
@@ -194,11 +231,14 @@ pub(crate) fn known_jobs<'a>(rows: &[Row]) -> Result<HashMap<JobId, Known<'a>>, 
 impl Known<'_> {
     fn answer(&self, job: &NewJob) -> Result<Placed, Refusal> {
         let same = match self {
-            Self::Stored { kind, version, codec, input } => {
+            Self::Stored { kind, version, codec, input, run } => {
                 (kind.as_str(), *version, *codec) == (job.kind.as_str(), i32::from(job.version), job.input.codec.code())
                     && *input == job.input.bytes
+                    && run.as_deref() == job.run.as_ref().map(RunId::as_str)
             }
-            Self::New(other) => (&other.kind, other.version, &other.input) == (&job.kind, job.version, &job.input),
+            Self::New(other) => {
+                (&other.kind, other.version, &other.input, &other.run) == (&job.kind, job.version, &job.input, &job.run)
+            }
         };
         if same { Ok(Placed::Existing) } else { Err(self.conflict(job.id)) }
     }
@@ -260,6 +300,9 @@ pub(crate) struct Columns<'a> {
     inputs: Vec<&'a [u8]>,
     graphs: Vec<Option<i64>>,
     parents: Vec<Option<Vec<u8>>>,
+    runs: Vec<Option<bool>>,
+    /// Of those that are runs, the key and the id.
+    run_ids: Vec<(i64, &'a str)>,
 }
 
 impl<'a> Columns<'a> {
@@ -284,13 +327,15 @@ impl<'a> Columns<'a> {
         self.inputs.push(&job.input.bytes);
         self.graphs.push(node.as_ref().map(|(graph, _)| *graph));
         self.parents.push(node.and_then(|(_, parents)| parents));
+        self.runs.push(job.run.as_ref().map(|_| true));
+        self.run_ids.extend(key.zip(job.run.as_ref().map(RunId::as_str)));
     }
 
     async fn write(&self, session: &Session, now: Option<i64>) -> Result<Row, Fault> {
         let (keys, delays, dues) = (trimmed(&self.keys), trimmed(&self.delays), trimmed(&self.dues));
         let (deadlines, rules) = (trimmed(&self.deadlines), trimmed(&self.rules));
         let (tags, headers) = (trimmed(&self.tags), trimmed(&self.headers));
-        let (graphs, parents) = (trimmed(&self.graphs), trimmed(&self.parents));
+        let (graphs, parents, runs) = (trimmed(&self.graphs), trimmed(&self.parents), trimmed(&self.runs));
         session
             .one(
                 Query::EnqueueJobs,
@@ -310,9 +355,18 @@ impl<'a> Columns<'a> {
                     &self.inputs,
                     &graphs,
                     &parents,
+                    &runs,
                 ],
             )
             .await
+    }
+
+    async fn write_runs(&self, session: &Session) -> Result<(), Fault> {
+        if !self.run_ids.is_empty() {
+            let (jobs, ids): (Vec<i64>, Vec<&str>) = self.run_ids.iter().copied().unzip();
+            session.run(Query::InsertRuns, &[&jobs, &ids]).await?;
+        }
+        Ok(())
     }
 }
 
@@ -390,9 +444,11 @@ impl<'a> Growth<'a> {
 
     pub(crate) async fn write(&self, session: &Session, now: i64, written: &mut Written) -> Result<(), Fault> {
         session.prepare(&[Query::EnqueueJobs, Query::InsertGraphs, Query::InsertNodes, Query::InsertEdges]).await?;
+        session.prepare(&[Query::InsertRuns]).await?;
         let jobs = self.jobs.write(session, Some(now));
-        let (row, ..) = futures_util::future::try_join4(
+        let (row, ..) = futures_util::future::try_join5(
             jobs,
+            self.jobs.write_runs(session),
             self.write_graphs(session, now),
             self.write_nodes(session),
             self.write_edges(session),

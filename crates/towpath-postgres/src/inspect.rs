@@ -126,6 +126,9 @@ impl Inspect for PostgresStore {
                 deadlines: number(&row, 13)?,
                 workers: number(&row, 14)?,
                 leases: number(&row, 15)?,
+                runs: number(&row, 16)?,
+                entries: number(&row, 17)?,
+                arrivals: number(&row, 18)?,
             })
         })
     }

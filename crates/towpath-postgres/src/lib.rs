@@ -24,9 +24,13 @@ mod read;
 mod release;
 mod rescue;
 mod rows;
+mod runs;
 mod session;
 mod settle;
+mod signal;
 mod store;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 pub use store::{PostgresOptions, PostgresStore};

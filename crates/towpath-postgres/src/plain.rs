@@ -87,7 +87,7 @@ impl Plain {
 fn way(item: &Settle) -> Option<Way> {
     let Move::End(ending) = &item.then else { return None };
     let Ending { end, cause: None, output: None, branches, keep, counters, record: None } = ending else { return None };
-    let is_plain = item.fence.key > 0 && item.if_cancelled.is_none() && branches.is_empty();
+    let is_plain = item.fence.key > 0 && item.if_cancelled.is_none() && branches.is_empty() && !item.is_of_run();
     is_plain.then(|| Way {
         turn: item.fence.token.turn,
         end: *end,

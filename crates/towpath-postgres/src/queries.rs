@@ -64,6 +64,7 @@ queries! {
     AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
     AppendLook = "append_look" (INT8, TEXT_ARRAY);
     AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4);
+    ArrivalList = "arrival_list" (TEXT, INT8, INT4);
     AskCancel = "ask_cancel" (INT8_ARRAY, TEXT_ARRAY);
     AttemptList = "attempt_list" (UUID);
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
@@ -81,11 +82,13 @@ queries! {
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (
         INT8, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY,
-        TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY
+        TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY, BOOL_ARRAY
     );
+    EntryList = "entry_list" (UUID, INT4, INT8, INT4);
     ExistingGraphs = "existing_graphs" (UUID_ARRAY);
     ExistingJobs = "existing_jobs" (UUID_ARRAY);
     ExistingNodes = "existing_nodes" (INT8);
+    ExistingRuns = "existing_runs" (TEXT_ARRAY);
     FindGraph = "find_graph" (UUID);
     FindJobs = "find_jobs" (UUID_ARRAY);
     GraphEdges = "graph_edges" (INT8);
@@ -100,6 +103,7 @@ queries! {
         INT8, INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY
     );
     InsertNodes = "insert_nodes" (INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY);
     JobDetail = "job_detail" (UUID);
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
@@ -126,7 +130,11 @@ queries! {
     ReleaseReady = "release_ready" (INT8, INT8_ARRAY, BOOL);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
-    SettleAgain = "settle_again" (INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
+    RunArrived = "run_arrived" (INT8_ARRAY);
+    RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
+    SettleAgain = "settle_again" (
+        INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
+    );
     SettleAttempts = "settle_attempts" (
         INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4
     );
@@ -138,10 +146,17 @@ queries! {
         INT8, INT8_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY,
         TEXT_ARRAY
     );
+    SettleJournal = "settle_journal" (INT8, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
     Settleable = "settleable" (UUID, INT4);
+    SignalDeliver = "signal_deliver" (
+        INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY
+    );
+    SignalLock = "signal_lock" (TEXT_ARRAY);
+    SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
+    SignalWake = "signal_wake" (TEXT_ARRAY);
     StateOf = "state_of" (INT8_ARRAY);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use towpath_core::store::{Ended, HostId, Peer, Upstream};
-use towpath_core::{GraphId, Incarnation, JobId, NodeName, State, Timestamp};
+use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
+use towpath_core::{GraphId, Incarnation, JobId, Label, NodeName, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{end, parsed, payload, state, unsigned};
+use crate::rows::{count, end, parsed, payload, state, stored, unsigned};
 use crate::session::Session;
 
 pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstream>, Fault> {
@@ -70,4 +70,30 @@ pub(crate) async fn ended(session: Session, jobs: &[JobId]) -> Result<Vec<Option
         found.insert(id, ended);
     }
     Ok(jobs.iter().map(|id| found.get(id).cloned()).collect())
+}
+
+/// A page of a journal: the run's job, the chapter, the first place.
+pub(crate) async fn entries(session: Session, from: (JobId, u32, u32), limit: u32) -> Result<Vec<Entry>, Fault> {
+    let (job, chapter, seq) = from;
+    let limit = stored(limit.min(limits::PAGE_MAX));
+    let rows = session.run(Query::EntryList, &[&job.as_uuid(), &stored(chapter), &i64::from(seq), &limit]).await?;
+    let entry = |row: &tokio_postgres::Row| {
+        let payload = payload(row.try_get(1)?, row.try_get(2)?).unwrap_or_default();
+        Ok(Entry { seq: count(row.try_get(0)?), payload, at: Timestamp::from_micros(row.try_get(3)?) })
+    };
+    rows.iter().map(entry).collect()
+}
+
+pub(crate) async fn inbox(session: Session, run: &RunId, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
+    let limit = stored(limit.min(limits::PAGE_MAX));
+    let rows = session.run(Query::ArrivalList, &[&run.as_str(), &after, &limit]).await?;
+    let line = |row: &tokio_postgres::Row| {
+        Ok(InboxLine {
+            seq: row.try_get(0)?,
+            name: Label::from_stored(row.try_get(1)?),
+            payload: payload(row.try_get(2)?, row.try_get(3)?).unwrap_or_default(),
+            at: Timestamp::from_micros(row.try_get(4)?),
+        })
+    };
+    rows.iter().map(line).collect()
 }

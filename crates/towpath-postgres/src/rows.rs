@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
-use towpath_core::store::{Assigned, Claimed, Counters, Head, NodeRef, Rescued, Undecided};
+use towpath_core::store::{Assigned, Claimed, Counters, Head, NodeRef, Rescued, RunHead, Undecided};
 use towpath_core::{
     Cause, Codec, Count, End, Fence, GraphId, GraphRules, Incarnation, JobId, JobRules, Label, NodeName, ParentCause,
-    Payload, Role, State, StopReason, Timestamp, Token, Why,
+    Payload, Role, RunId, State, StopReason, Timestamp, Token, Why,
 };
 use uuid::Uuid;
 
@@ -129,6 +129,7 @@ impl Holding<'_> {
             input,
             headers: parsed(row.try_get(15)?).unwrap_or_default(),
             enqueued_at: Timestamp::from_micros(row.try_get(16)?),
+            run: run_head(row)?,
         })))
     }
 
@@ -196,6 +197,14 @@ impl Holding<'_> {
             _ => Ok(Why::Stopped { reason: stop(row.try_get(12)?).unwrap_or(StopReason::Cancel) }),
         }
     }
+}
+
+/// What a worker is told of a run: the last three columns of `held` and of `claim`.
+fn run_head(row: &Row) -> Result<Option<RunHead>, Fault> {
+    let at = row.len() - 3;
+    let Some(id) = row.try_get::<_, Option<&str>>(at)? else { return Ok(None) };
+    let (chapter, entries) = (count(row.try_get(at + 1)?), count(row.try_get(at + 2)?));
+    Ok(Some(RunHead { id: RunId::from_stored(id), chapter, entries }))
 }
 
 /// A row of `end_counts`: the graph and one count.

@@ -205,7 +205,7 @@ impl Server {
         Self { config, queries, unnamed, pooler, looked: OnceCell::new() }
     }
 
-    async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
+    pub(crate) async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
         let (client, connection) = self.config.connect(NoTls).await?;
         self.looked.get_or_init(|| self.look_for_pooler()).await;
         tokio::spawn(async move {

@@ -10,11 +10,12 @@ use uuid::Uuid;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{branches, cancel, job_key, json, signed, stored, trimmed, with};
+use crate::runs::{Journal, Runs, Sight};
 use crate::session::Session;
 use crate::store::News;
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 7] = [
+pub(crate) const QUERIES: [Query; 10] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -22,7 +23,16 @@ pub(crate) const QUERIES: [Query; 7] = [
     Query::SettleAgain,
     Query::SettleBlock,
     Query::SettleClose,
+    Query::RunLook,
+    Query::RunArrived,
+    Query::SettleJournal,
 ];
+
+/// What a turn has seen behind the locks: the rows of `settle_look`, and the runs among them.
+pub(crate) struct Looked {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) runs: Runs,
+}
 
 /// What a turn writes before it releases, by column.
 #[derive(Default)]
@@ -31,6 +41,8 @@ pub(crate) struct Plan {
     records: Records,
     again: Moved,
     due: Vec<Option<i64>>,
+    parked: Vec<Option<bool>>,
+    journal: Journal,
     blocked: Moved,
     builds: Vec<i64>,
     reasons: Vec<String>,
@@ -111,7 +123,7 @@ impl Plan {
     /// Decides each item by the locked rows of `settle_look`. One that has no row, as a plain one, is stale so far.
     pub(crate) fn of(
         settle: &[Settle],
-        rows: &[Row],
+        Looked { rows, runs }: &Looked,
         (incarnation, worker, now): (Incarnation, i64, i64),
         news: &mut News,
     ) -> Result<(Self, Vec<Settled>), Fault> {
@@ -130,7 +142,7 @@ impl Plan {
                         && row.try_get::<_, i64>(3)? == signed(token.turn)
                         && row.try_get::<_, i32>(4)? == i32::from(token.index) =>
                 {
-                    plan.item(item, row, now, news)?
+                    plan.item(item, row, runs, now, news)?
                 }
                 _ => Settled::Stale,
             });
@@ -143,7 +155,28 @@ impl Plan {
         self.nodes.is_empty() && self.back.is_empty()
     }
 
-    fn item(&mut self, item: &Settle, row: &Row, now: i64, news: &mut News) -> Result<Settled, Fault> {
+    /// Settles an item, and appends to the journal if it is of a run.
+    fn item(&mut self, item: &Settle, row: &Row, runs: &Runs, now: i64, news: &mut News) -> Result<Settled, Fault> {
+        if !item.is_of_run() {
+            return self.make_move(item, row, Sight::Read, now, news);
+        }
+        let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
+        let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
+        let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
+        if matches!(answer, Settled::Done | Settled::Cancelled) {
+            self.journal.push(job, run, &item.journal);
+        }
+        Ok(answer)
+    }
+
+    fn make_move(
+        &mut self,
+        item: &Settle,
+        row: &Row,
+        sight: Sight,
+        now: i64,
+        news: &mut News,
+    ) -> Result<Settled, Fault> {
         let cause = cancel(row.try_get(7)?, row.try_get(11)?);
         if let (Some(cause), Some(ending)) = (cause, &item.if_cancelled) {
             let mut ending = ending.clone();
@@ -153,6 +186,7 @@ impl Plan {
         let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
         let undecided = matches!(decide, with::PARENTS | with::END) || row.try_get::<_, Option<i16>>(12)? == Some(1);
         match &item.then {
+            Move::End(_) if item.read.is_some() && sight != Sight::Read => return Ok(Settled::Unread),
             Move::End(ending) => return self.end(ending, row, now, Settled::Done, news),
             Move::Close(closing) => return self.close(closing, row, now, news),
             // What was to be decided is still to be decided.
@@ -164,6 +198,7 @@ impl Plan {
                 self.again.push(row, *counters)?;
                 let due = (!after.is_zero()).then(|| (Timestamp::from_micros(now) + *after).as_micros());
                 self.due.push(due);
+                self.parked.push(None);
                 self.lanes.push(row.try_get(9)?);
                 if let Some(record) = record {
                     self.records.push(job, record, row.try_get(6)?);
@@ -174,6 +209,16 @@ impl Plan {
                 self.builds.push(signed(*build));
                 self.reasons.push(reason.clone());
             }
+            Move::Park { until, counters } => {
+                self.again.push(row, *counters)?;
+                let due = sight.due(*until, now);
+                if due != Some(Timestamp::NEVER.as_micros()) {
+                    self.lanes.push(row.try_get(9)?);
+                }
+                self.due.push(due);
+                self.parked.push(Some(true));
+            }
+            Move::Stay => {}
         }
         Ok(Settled::Done)
     }
@@ -239,10 +284,13 @@ impl Plan {
         let ends = futures_util::future::try_join3(self.ends.write(session, now), self.ends.outputs(session), async {
             self.records.write(session, now).await
         });
-        let moves = futures_util::future::try_join3(self.write_again(session), self.write_blocked(session), async {
-            self.closed.write(session, now).await
-        });
-        let (_, (_, _, graphs)) = futures_util::future::try_join(ends, moves).await?;
+        let moves = futures_util::future::try_join4(
+            self.write_again(session),
+            self.write_blocked(session),
+            self.closed.write(session, now),
+            self.journal.write(session, now),
+        );
+        let (_, (_, _, graphs, ())) = futures_util::future::try_join(ends, moves).await?;
         graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
     }
 
@@ -252,8 +300,8 @@ impl Plan {
             return Ok(());
         }
         let ColumnsOfCounters { attempts, failures, crashes } = counters;
-        let due = trimmed(&self.due);
-        session.run(Query::SettleAgain, &[jobs, &due, lanes, turnouts, attempts, failures, crashes]).await?;
+        let (due, parked) = (trimmed(&self.due), trimmed(&self.parked));
+        session.run(Query::SettleAgain, &[jobs, &due, lanes, turnouts, attempts, failures, crashes, &parked]).await?;
         Ok(())
     }
 

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Hint, HintStream, Hints, Inspect, Item, Migration,
-    Order, Peer, Pruned, Rescue, RescueReply, Store, StoreResult, Turn, TurnReply, Upstream,
+    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
+    Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn, TurnReply,
+    Upstream,
 };
-use towpath_core::{GraphId, JobId, Queue, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
 use crate::combine::{self, Combine};
@@ -22,7 +23,7 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl PostgresOptions {
 /// # Cancel safety
 /// Every verb runs in a task of its own: it happens whole even when its future is dropped.
 pub struct PostgresStore {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
@@ -336,6 +337,32 @@ impl Store for PostgresStore {
                 async move { rescue::rescue(&inner, session, ask).await }
             };
             inner.turn.work("rescue", verb).await
+        })
+    }
+
+    fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
+        let (inner, arrivals) = (Arc::clone(&self.inner), Arc::new(arrivals));
+        task("signal", async move {
+            Arrival::check_batch(&arrivals)?;
+            let verb = |session| {
+                let (inner, arrivals) = (Arc::clone(&inner), Arc::clone(&arrivals));
+                async move { signal::signal(&inner, session, arrivals).await }
+            };
+            let (signalled, news) = inner.client.work("signal", verb).await?;
+            news.ring(&inner);
+            Ok(signalled)
+        })
+    }
+
+    fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>> {
+        self.read("read a journal", move |session| read::entries(session, (job, chapter, from), limit))
+    }
+
+    fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
+        let run = Arc::new(run);
+        self.read("read an inbox", move |session| {
+            let run = Arc::clone(&run);
+            async move { read::inbox(session, &run, after, limit).await }
         })
     }
 

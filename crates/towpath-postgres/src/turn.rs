@@ -18,8 +18,9 @@ use crate::plain::Plain;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
 use crate::rows::{Holding, instant, job_key, signed, stored, unsigned};
+use crate::runs::Runs;
 use crate::session::{Commit, Session};
-use crate::settle::{self, Plan};
+use crate::settle::{self, Looked, Plan};
 use crate::store::{Inner, News};
 
 /// What a worker's row said as its turn began.
@@ -48,7 +49,8 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
     let (_, started, looked) =
-        try_join3(session.begin(commit), session.run(Query::TurnStart, &[&incarnation]), look(&session, &keys)).await?;
+        try_join3(session.begin(commit), session.run(Query::TurnStart, &[&incarnation]), look(&session, &keys, &turn))
+            .await?;
     let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
     if opened.is_repeat {
         let reply = repeat(inner, &session, &turn, &opened).await?;
@@ -65,8 +67,12 @@ async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn look(session: &Session, keys: &[i64]) -> Result<Vec<Row>, Fault> {
-    if keys.is_empty() { Ok(Vec::new()) } else { session.run(Query::SettleLook, &[&keys]).await }
+async fn look(session: &Session, keys: &[i64], turn: &Turn) -> Result<Looked, Fault> {
+    if keys.is_empty() {
+        return Ok(Looked { rows: Vec::new(), runs: Runs::default() });
+    }
+    let (rows, runs) = try_join(session.run(Query::SettleLook, &[&keys]), Runs::look(session, &turn.settle)).await?;
+    Ok(Looked { rows, runs })
 }
 
 impl Opened {
@@ -124,7 +130,7 @@ struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    async fn carry_out(self, looked: &[Row]) -> Result<(TurnReply, News), Fault> {
+    async fn carry_out(self, looked: &Looked) -> Result<(TurnReply, News), Fault> {
         let (session, inner) = (self.session, self.inner);
         let plain = &self.plain;
         let mut news = News::default();

@@ -34,6 +34,7 @@ create table job (
     codec integer not null,
     graph integer,
     parents blob,
+    run integer check (run = 1),
     input blob not null
 ) strict;
 create unique index job_id on job (id);
@@ -58,7 +59,8 @@ create table later (
     turnout integer not null,
     attempt integer not null,
     failures integer not null,
-    crashes integer not null
+    crashes integer not null,
+    parked integer not null check (parked between 0 and 1)
 ) strict;
 create index later_due on later (due, job);
 
@@ -131,6 +133,39 @@ create table attempt (
     log text,
     primary key (job, attempt)
 ) strict, without rowid;
+
+-- Of jobs with `run` 1. `entries` counts those of this chapter.
+create table run (
+    job integer primary key,
+    id text not null,
+    chapter integer not null,
+    entries integer not null
+) strict;
+create unique index run_id on run (id);
+
+-- An append-only log with a narrow index: faster than keeping the rows in the order of the index.
+create table entry (
+    run integer not null,
+    chapter integer not null,
+    seq integer not null,
+    codec integer not null,
+    at integer not null,
+    bytes blob not null
+) strict;
+create unique index entry_place on entry (run, chapter, seq);
+
+-- By the id of the run, which need not exist yet.
+create table arrival (
+    run text not null,
+    seq integer not null,
+    name text not null,
+    dedup text,
+    codec integer not null,
+    at integer not null,
+    bytes blob not null
+) strict;
+create unique index arrival_place on arrival (run, seq);
+create unique index arrival_dedup on arrival (run, dedup) where dedup is not null;
 
 create table graph (
     graph integer primary key,
@@ -217,7 +252,7 @@ create table audit (
     outcome text not null
 ) strict;
 
--- A job as people see it. `state` is the code of its end, or 10 waiting, 11 ready, 12 blocked, 13 running.
+-- A job as people see it. A `due` that never comes is none. `state` is the code of its end, or 10 waiting, 11 ready, 12 blocked, 13 running.
 create view job_line as
 select
     j.key, j.id, l.kind, l.version, l.queue, j.priority,
@@ -230,7 +265,7 @@ select
         when t.job is not null or q.job is not null or m.job is not null then 11
         else 10
     end as state,
-    t.due,
+    nullif(t.due, 9223372036854775807) as due,
     coalesce(e.attempt, r.attempt, b.attempt, t.attempt, q.attempt, m.attempt, 0) as attempt,
     coalesce(e.failures, r.failures, b.failures, t.failures, q.failures, m.failures, 0) as failures,
     coalesce(e.crashes, r.crashes, b.crashes, t.crashes, q.crashes, m.crashes, 0) as crashes,

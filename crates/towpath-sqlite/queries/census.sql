@@ -1,6 +1,6 @@
 -- Counts the rows of each table.
 -- Returns one row: job, ready, later, running, blocked, undecided, ended, graph, node, edge, stop, attempt, output,
--- deadline, worker, lease.
+-- deadline, worker, lease, run, entry, arrival.
 select
     (select count(*) from job),
     (select count(*) from ready),
@@ -17,4 +17,7 @@ select
     (select count(*) from output),
     (select count(*) from deadline),
     (select count(*) from worker),
-    (select count(*) from lease)
+    (select count(*) from lease),
+    (select count(*) from run),
+    (select count(*) from entry),
+    (select count(*) from arrival)

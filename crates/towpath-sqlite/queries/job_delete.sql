@@ -1,3 +1,4 @@
 -- Deletes a job's row.
 -- ?1 key number.
-delete from job where key = ?1
+-- Returns run: 1 or NULL; one row or none. Index: primary key.
+delete from job where key = ?1 returning run

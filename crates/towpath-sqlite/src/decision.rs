@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use rusqlite::params;
-use towpath_core::store::{Assigned, Claimed, Counters, Ending, Head, NodeRef, Rescued, Undecided};
+use towpath_core::store::{Assigned, Claimed, Counters, Ending, Head, NodeRef, Rescued, RunHead, Undecided};
 use towpath_core::{
     Cause, Count, End, Fence, GraphId, GraphRules, Incarnation, JobId, JobRules, NodeName, ParentCause, Payload, Role,
-    StopReason, StoreErrorKind, Timestamp, Token, Why,
+    RunId, StopReason, StoreErrorKind, Timestamp, Token, Why,
 };
 
 use crate::error::Fault;
@@ -34,6 +34,7 @@ struct Content {
     rules: JobRules,
     headers: std::collections::BTreeMap<String, String>,
     input: Payload,
+    is_run: bool,
 }
 
 /// Who is told.
@@ -56,8 +57,9 @@ impl Tx<'_, '_> {
             if given.decide == Decide::Handler {
                 let enqueued_at = given.enqueued_at;
                 let head = tx.head(teller, given, content.rules)?;
-                let Content { input, headers, .. } = content;
-                return Ok(Assigned::Job(Box::new(Claimed { head, input, headers, enqueued_at })));
+                let Content { input, headers, is_run, .. } = content;
+                let run = if is_run { tx.run_head(given.key)? } else { None };
+                return Ok(Assigned::Job(Box::new(Claimed { head, input, headers, enqueued_at, run })));
             }
             Ok(Assigned::Decision(Box::new(tx.undecided(teller, given, content.rules)?)))
         })
@@ -133,6 +135,14 @@ impl Tx<'_, '_> {
         })
     }
 
+    /// What a worker is told of a run; `None` if the job is none.
+    pub(crate) fn run_head(&mut self, job: i64) -> Result<Option<RunHead>, Fault> {
+        self.db.maybe(Query::RunRead, [job], |row| {
+            let id: String = row.get(0)?;
+            Ok(RunHead { id: RunId::from_stored(&id), chapter: row.get(1)?, entries: row.get(2)? })
+        })
+    }
+
     fn undecided(&mut self, teller: &mut Teller, job: &Given, rules: JobRules) -> Result<Undecided, Fault> {
         let node = self.node_ref(teller, job)?;
         let why = self.why(job)?;
@@ -197,5 +207,6 @@ impl Teller {
 
 fn content(row: &rusqlite::Row<'_>) -> Result<Content, Fault> {
     let input = rows::payload(row, 13)?.unwrap_or(Payload { bytes: Bytes::new(), ..Payload::default() });
-    Ok(Content { rules: rows::rules(row, 11)?, headers: rows::headers(row, 12)?, input })
+    let is_run = row.get::<_, Option<i64>>(15)?.is_some();
+    Ok(Content { rules: rows::rules(row, 11)?, headers: rows::headers(row, 12)?, input, is_run })
 }

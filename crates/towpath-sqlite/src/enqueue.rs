@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::params;
 use towpath_core::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, Standing,
+    Due, GraphId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing,
 };
 
 use crate::error::Fault;
@@ -40,10 +40,18 @@ impl Tx<'_, '_> {
         if let Err(refusal) = job.check() {
             return Ok(Err(refusal));
         }
+        if let Some(taken) = self.taken_run(job)? {
+            return if self.db.maybe(Query::JobFind, [&job.id.as_bytes()[..]], |_| Ok(()))?.is_some() {
+                self.existing_job(job)
+            } else {
+                Ok(Err(taken))
+            };
+        }
         let key = self.draw()?;
         let Some(place) = self.insert_job(key, job, &Belongs { graph: None, parents: &[] })? else {
             return self.existing_job(job);
         };
+        self.insert_run(key, job)?;
         let due = job.due.instant(self.now);
         if due > self.now {
             self.make_due(key, place, due, Counters::default())?;
@@ -59,7 +67,11 @@ impl Tx<'_, '_> {
             let kind: String = row.get(0)?;
             let version: u16 = row.get(1)?;
             let input = rows::payload(row, 2)?;
-            let is_same = kind == job.kind.as_str() && version == job.version && input.as_ref() == Some(&job.input);
+            let run: Option<String> = row.get(4)?;
+            let is_same = kind == job.kind.as_str()
+                && version == job.version
+                && input.as_ref() == Some(&job.input)
+                && run.as_deref() == job.run.as_ref().map(RunId::as_str);
             Ok((kind, is_same))
         })?;
         Ok(if is_same { Ok(Placed::Existing) } else { Err(Refusal::JobConflict { id: job.id, kind }) })
@@ -90,6 +102,7 @@ impl Tx<'_, '_> {
             &job.input.bytes[..],
             belongs.graph,
             rows::keys_bytes(belongs.parents),
+            job.run.as_ref().map(|_| 1),
         ];
         if self.db.run(Query::JobInsert, row)? == 0 {
             return Ok(None);
@@ -98,6 +111,19 @@ impl Tx<'_, '_> {
             self.db.run(Query::DeadlineInsert, [deadline, key])?;
         }
         Ok(Some(Place { lane, turnout: -i64::from(job.priority) }))
+    }
+
+    /// The refusal of a run whose id another job has.
+    fn taken_run(&mut self, job: &NewJob) -> Result<Option<Refusal>, Fault> {
+        let Some(id) = &job.run else { return Ok(None) };
+        let job = self.db.maybe(Query::RunJob, [id.as_str()], |row| rows::job_id(row, 0))?;
+        Ok(job.map(|job| Refusal::RunTaken { id: id.clone(), job }))
+    }
+
+    /// Writes a job's journal, if it is a run; `false` if its id is there already.
+    fn insert_run(&mut self, key: i64, job: &NewJob) -> Result<bool, Fault> {
+        let Some(id) = &job.run else { return Ok(true) };
+        Ok(self.db.run(Query::RunInsert, params![key, id.as_str()])? > 0)
     }
 
     fn enqueue_graph(&mut self, graph: &PreparedGraph) -> Placement {
@@ -186,6 +212,13 @@ impl Tx<'_, '_> {
                     let conflict = self.existing_job(&node.job)?;
                     return Ok(Err(taken(&node.job, conflict)));
                 }
+            }
+        }
+        for (node, key) in nodes.iter().zip(&keys) {
+            if !self.insert_run(*key, &node.job)?
+                && let Some(taken) = self.taken_run(&node.job)?
+            {
+                return Ok(Err(taken));
             }
         }
         let shown = nodes.iter().filter(|node| !node.role.has(Role::END)).count();

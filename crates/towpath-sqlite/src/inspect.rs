@@ -250,6 +250,9 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             deadlines: count(row, 13)?,
             workers: count(row, 14)?,
             leases: count(row, 15)?,
+            runs: count(row, 16)?,
+            entries: count(row, 17)?,
+            arrivals: count(row, 18)?,
         })
     })
 }

@@ -43,6 +43,7 @@ mod release;
 mod rescue;
 mod rows;
 mod settle;
+mod signal;
 mod store;
 mod turn;
 mod tx;

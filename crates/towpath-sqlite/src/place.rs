@@ -24,6 +24,14 @@ pub(crate) struct Taken {
     pub(crate) cancel: Option<towpath_core::Cause>,
 }
 
+/// What ends the wait of a row of `later`, as its column `parked` says.
+#[derive(Clone, Copy)]
+enum Wake {
+    ByTime = 0,
+    /// Or by time.
+    BySignal = 1,
+}
+
 impl Tx<'_, '_> {
     pub(crate) fn facts(&mut self, job: i64) -> Result<Facts, Fault> {
         self.db.one(Query::JobFacts, [job], rows::facts)
@@ -34,10 +42,29 @@ impl Tx<'_, '_> {
         if due <= self.now {
             return self.make_ready(job, place, counters);
         }
+        self.make_later(job, place, due, counters, Wake::ByTime)
+    }
+
+    /// Keeps a run until its time or a signal, which may be never.
+    pub(crate) fn park(&mut self, job: i64, place: Place, due: Timestamp, counters: Counters) -> Result<(), Fault> {
+        if due <= self.now {
+            return self.make_ready(job, place, counters);
+        }
+        self.make_later(job, place, due, counters, Wake::BySignal)
+    }
+
+    fn make_later(
+        &mut self,
+        job: i64,
+        place: Place,
+        due: Timestamp,
+        counters: Counters,
+        wake: Wake,
+    ) -> Result<(), Fault> {
         let Counters { attempt, failures, crashes } = counters;
-        let row = params![job, due.as_micros(), place.lane, place.turnout, attempt, failures, crashes];
+        let row = params![job, due.as_micros(), place.lane, place.turnout, attempt, failures, crashes, wake as i64];
         self.db.run(Query::LaterInsert, row)?;
-        self.ring_lane(place.lane)
+        if due < Timestamp::NEVER { self.ring_lane(place.lane) } else { Ok(()) }
     }
 
     /// Puts a job into the head, behind all of its priority.

@@ -58,8 +58,19 @@ impl Tx<'_, '_> {
 
     /// Deletes an ended job with all that is kept of it.
     fn delete_job(&mut self, job: i64) -> Result<(), Fault> {
-        for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete, Query::JobDelete] {
+        for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete] {
             self.db.run(query, [job])?;
+        }
+        let run: Option<i64> = self.db.maybe(Query::JobDelete, [job], |row| Ok(row.get(0)?))?.flatten();
+        if run.is_some() { self.delete_run(job) } else { Ok(()) }
+    }
+
+    /// Deletes a run with what it has recorded and what has arrived for it.
+    fn delete_run(&mut self, job: i64) -> Result<(), Fault> {
+        self.db.run(Query::EntryDelete, [job])?;
+        let id: Option<String> = self.db.maybe(Query::RunDelete, [job], |row| Ok(row.get(0)?))?;
+        if let Some(id) = id {
+            self.db.run(Query::ArrivalDelete, [id])?;
         }
         Ok(())
     }

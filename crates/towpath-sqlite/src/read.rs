@@ -1,8 +1,8 @@
 //! What the runtime and the core's plans read, beside the writer.
 
 use rusqlite::params;
-use towpath_core::store::{Ended, HostId, Peer, Upstream};
-use towpath_core::{GraphId, JobId, NodeName, Role, State, StopReason};
+use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
+use towpath_core::{GraphId, JobId, Label, NodeName, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
@@ -60,4 +60,20 @@ pub(crate) fn ended(db: &mut Db<'_>, jobs: &[JobId]) -> Result<Vec<Option<Ended>
         })?);
     }
     Ok(ended)
+}
+
+pub(crate) fn entries(db: &mut Db<'_>, job: JobId, chapter: u32, from: u32, limit: u32) -> Result<Vec<Entry>, Fault> {
+    let which = params![&job.as_bytes()[..], chapter, from, limit.min(limits::PAGE_MAX)];
+    db.all(Query::EntryList, which, |row| {
+        let payload = rows::payload(row, 1)?.unwrap_or_default();
+        Ok(Entry { seq: row.get(0)?, payload, at: rows::instant(row, 3)? })
+    })
+}
+
+pub(crate) fn inbox(db: &mut Db<'_>, run: &RunId, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
+    db.all(Query::ArrivalList, params![run.as_str(), after, limit.min(limits::PAGE_MAX)], |row| {
+        let name: String = row.get(1)?;
+        let payload = rows::payload(row, 2)?.unwrap_or_default();
+        Ok(InboxLine { seq: row.get(0)?, name: Label::from_stored(&name), payload, at: rows::instant(row, 4)? })
+    })
 }

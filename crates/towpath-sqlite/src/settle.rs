@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use rusqlite::params;
 use serde_json::json;
-use towpath_core::store::{Closing, Counters, Ending, Hint, Move, Settle, Settled};
-use towpath_core::{Cause, End, Incarnation, StopReason};
+use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
+use towpath_core::{Cause, End, Incarnation, Payload, StopReason, Timestamp};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -41,6 +41,18 @@ impl Tx<'_, '_> {
         if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
             return Ok(Settled::Stale);
         }
+        let mut unread = false;
+        if item.is_of_run() {
+            let Some(run) = self.run_with_handler(&held)? else { return Ok(Settled::Stale) };
+            unread = self.is_unread(&run, item.read)?;
+            if unread && answer == Settled::Done && matches!(&*then, Move::End(_)) {
+                return Ok(Settled::Unread);
+            }
+            self.append_entries(job, &run, &item.journal)?;
+        }
+        if matches!(&*then, Move::Stay) {
+            return Ok(answer);
+        }
         self.db.run(Query::RunningDelete, [job])?;
         match &*then {
             Move::End(ending) => {
@@ -65,8 +77,40 @@ impl Tx<'_, '_> {
                 let row = params![job, lane, turnout, attempt, failures, crashes, build, reason];
                 self.db.run(Query::BlockedInsert, row)?;
             }
+            Move::Park { counters, .. } if unread => self.make_ready(job, held.facts.place, *counters)?,
+            Move::Park { until, counters } => {
+                let due = until.map_or(Timestamp::NEVER, |wait| self.now + wait);
+                self.park(job, held.facts.place, due, *counters)?;
+            }
+            // Answered above.
+            Move::Stay => {}
         }
         Ok(answer)
+    }
+
+    /// The run that is held, unless it is none, or there for a decision.
+    fn run_with_handler(&mut self, held: &Held) -> Result<Option<RunHead>, Fault> {
+        if held.decide == Decide::Handler { self.run_head(held.facts.key) } else { Ok(None) }
+    }
+
+    /// Whether more has arrived for a run than its worker has read.
+    fn is_unread(&mut self, run: &RunHead, read: Option<u32>) -> Result<bool, Fault> {
+        let Some(read) = read else { return Ok(false) };
+        let arrived: u32 = self.db.one(Query::ArrivalCount, [run.id.as_str()], |row| Ok(row.get(0)?))?;
+        Ok(arrived > read)
+    }
+
+    fn append_entries(&mut self, job: i64, run: &RunHead, journal: &[Payload]) -> Result<(), Fault> {
+        let mut seq = run.entries;
+        for entry in journal {
+            let row = params![job, run.chapter, seq, entry.codec.code(), self.now_us(), &entry.bytes[..]];
+            self.db.run(Query::EntryInsert, row)?;
+            seq += 1;
+        }
+        if seq > run.entries {
+            self.db.run(Query::RunGrow, params![job, seq])?;
+        }
+        Ok(())
     }
 
     fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {

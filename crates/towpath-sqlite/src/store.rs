@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Applied, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, HintStream, Migration, Order, Peer, Pruned, Rescue,
-    RescueReply, StoreResult, Turn, TurnReply, Upstream,
+    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine, Migration,
+    Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
 };
-use towpath_core::{GraphId, Inspect, JobId, Store, StoreError, StoreErrorKind};
+use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
 
 use crate::combine::{Commit, Core};
 use crate::db::Db;
 use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -133,6 +133,21 @@ impl Store for SqliteStore {
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
         Box::pin(self.core.submit("rescue", Commit::Lazy, move |tx| rescue::rescue(tx, &ask)))
+    }
+
+    fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
+        Box::pin(async move {
+            Arrival::check_batch(&arrivals)?;
+            self.core.submit("signal", Commit::Durable, move |tx| signal::signal(tx, &arrivals)).await
+        })
+    }
+
+    fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>> {
+        Box::pin(async move { self.read("read a journal", |db| read::entries(db, job, chapter, from, limit)) })
+    }
+
+    fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
+        Box::pin(async move { self.read("read an inbox", |db| read::inbox(db, &run, after, limit)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

@@ -35,6 +35,7 @@ pub(crate) fn turn(tx: &mut Tx<'_, '_>, turn: &Turn) -> Result<TurnReply, Fault>
     };
     let assigned = if given { tx.assigned(worker.key, turn.worker, number)? } else { Vec::new() };
     let next_due = tx.db.one(Query::LaterNext, [], |row| rows::instant_or_none(row, 0))?;
+    let next_due = next_due.filter(|due| *due < Timestamp::NEVER);
     Ok(TurnReply { now: tx.now, settled, assigned, next_due, lease })
 }
 

@@ -225,7 +225,9 @@ fn a_read_only_disk_is_an_error_with_a_remedy() {
         assert_eq!(ran.code, 1);
         let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("or choose another place with `--store`"), "{}", ran.stderr);
-        assert!(words.contains("read-only") || words.contains("Read-only"), "{}", ran.stderr);
+        // Wherever the line is broken.
+        let letters: String = ran.stderr.to_lowercase().chars().filter(|c| c.is_ascii_alphabetic()).collect();
+        assert!(letters.contains("readonly"), "{}", ran.stderr);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use towpath_core::store::{Enqueue, Item, Placed};
 use towpath_core::{
     Condition, Due, FailureMode, GraphName, GraphRules, JobRules, Kind, Label, Need, NewAppend, NewEdge, NewGraph,
-    NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy,
+    NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, RunId,
 };
 
 use crate::args::Args;
@@ -204,6 +204,7 @@ fn read_job(names: &mut Names, name: &str, args: &mut Args) -> Result<NewJob, Sc
     job.rules = read_rules(args)?;
     job.tags = args.list("tags").unwrap_or_default();
     job.headers = read_headers(args)?;
+    job.run = args.text("run")?.map(|id| parsed(RunId::new(&id))).transpose()?;
     Ok(job)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided};
 use towpath_core::{
-    End, Fence, GraphEnd, Label, Report, Retry, Timestamp, settle_decision, settle_report, settle_rescued,
+    End, Fence, GraphEnd, Label, Payload, Report, Retry, Timestamp, settle_decision, settle_report, settle_rescued,
 };
 
 use crate::args::Args;
@@ -55,7 +55,9 @@ pub(super) fn read_settles(
                 let Some(held) = book.held.get(&name) else {
                     return Err(ScriptError::new(format!("the worker never held {name}")));
                 };
-                let settle = read_settle(held, &mut args, now)?;
+                let mut settle = read_settle(held, &mut args, now)?;
+                settle.journal = args.read("journal", read_journal)?.unwrap_or_default();
+                settle.read = args.number("read")?;
                 args.finish()?;
                 out.push((name, settle));
             }
@@ -92,7 +94,7 @@ fn plain_success(held: &Held) -> Settle {
 }
 
 fn raw(fence: Fence, then: Move) -> Settle {
-    Settle { fence, then, if_cancelled: None, durability: Durability::Lazy }
+    Settle::new(fence, then, Durability::Lazy)
 }
 
 fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, ScriptError> {
@@ -104,6 +106,7 @@ fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, S
             let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO };
             return Ok(raw(held.fence(), Move::Close(closing)));
         }
+        ("stay", held) => return Ok(Settle::stay(held.fence(), Vec::new())),
         ("ok", Held::Decision(_)) => return Ok(plain_success(held)),
         ("again", Held::Decision(undecided)) => {
             let again = Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None };
@@ -137,6 +140,7 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
         "timeout" => Report::TimedOut { log: args.text("log")? },
         "overdue" => Report::Overdue,
         "snooze" => Report::Snoozed { wait: span::parse(&args.word("a duration")?)? },
+        "park" => Report::Parked { until: args.word_maybe()?.map(|text| span::parse(&text)).transpose()? },
         "revoke" => Report::Revoked { reason: args.word("a reason")? },
         "skip" => Report::Skipped { reason: args.word("a reason")? },
         "stop" => Report::Stopped,
@@ -147,4 +151,14 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
         },
         other => return Err(ScriptError::new(format!("{other:?} is no report of a handler"))),
     })
+}
+
+/// `[1,{"n":2}]` is two entries; anything else is one.
+fn read_journal(text: &str) -> Result<Vec<Payload>, ScriptError> {
+    if !text.starts_with('[') {
+        return Ok(vec![read_payload(text)]);
+    }
+    let entries: Vec<serde_json::Value> =
+        serde_json::from_str(text).map_err(|e| ScriptError::new(format!("{text} is no list of entries: {e}")))?;
+    Ok(entries.iter().map(|entry| Payload::json_bytes(entry.to_string())).collect())
 }

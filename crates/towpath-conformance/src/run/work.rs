@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use towpath_core::store::{
-    Assigned, Beat, Claim, HostId, Intent, Lease, QueueClaim, Rescue, Rescued, Served, Settled, Turn, WorkerIdentity,
+    Assigned, Beat, Claim, HostId, Intent, Lease, Move, QueueClaim, Rescue, Rescued, Served, Settle, Settled, Turn,
+    WorkerIdentity,
 };
 use towpath_core::{Fence, Incarnation, JobId, Kind, Queue, limits};
 
@@ -119,6 +120,7 @@ impl<S: Subject> Runner<S> {
                 Settled::Done => "done",
                 Settled::Cancelled => "cancelled",
                 Settled::Stale => "stale",
+                Settled::Unread => "unread",
             };
             lines.push(format!("{name} {word}"));
         }
@@ -135,12 +137,14 @@ impl<S: Subject> Runner<S> {
             lines.push("lease over".into());
         }
         let book = self.workers.entry(worker.to_owned()).or_default();
+        let stays: Vec<bool> =
+            kept.settle.iter().zip(&reply.settled).map(|(settle, told)| stays(settle, *told)).collect();
         book.last = Some(kept);
         if unseen {
             return Ok(lines);
         }
         book.seen = book.seen.max(number);
-        for name in names {
+        for (name, _) in names.iter().zip(stays).filter(|(_, stays)| !stays) {
             book.drop_job(name);
         }
         for (id, held) in held {
@@ -187,6 +191,11 @@ impl<S: Subject> Runner<S> {
         }
         Ok(lines)
     }
+}
+
+/// Whether what was settled is still the worker's.
+fn stays(settle: &Settle, told: Settled) -> bool {
+    told == Settled::Unread || (told == Settled::Done && matches!(settle.then, Move::Stay))
 }
 
 fn assigned(assigned: &Assigned) -> (JobId, Held) {

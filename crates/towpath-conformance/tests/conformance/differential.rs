@@ -112,6 +112,9 @@ impl<S: Subject> Pair<S> {
                 self.both(Command::bare("order", vec![format!("unstop {name} retry")])).await;
             }
         }
+        for command in RandomScript::wind_up() {
+            self.both(command).await;
+        }
         let mut quiet = 0;
         for _ in 0..DRAIN_TURNS_MAX {
             let answer = self.both(RandomScript::drain("w9")).await;

@@ -11,7 +11,8 @@ use crate::outcome::Retry;
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::{
-    BeatReply, Claimed, Counters, Ending, Head, HostId, Intent, Move, Served, Settled, Turn, TurnReply, WorkerIdentity,
+    BeatReply, Claimed, Counters, Ending, Head, HostId, Intent, Move, Served, Settle, Settled, Turn, TurnReply,
+    WorkerIdentity,
 };
 use crate::time::Timestamp;
 
@@ -127,6 +128,7 @@ fn job_with(key: i64, turn: u64, rules: JobRules) -> Claimed {
         input: Payload::default(),
         headers: Default::default(),
         enqueued_at: Timestamp::ZERO,
+        run: None,
     }
 }
 
@@ -392,4 +394,51 @@ fn jobs_on_their_last_chance_run_one_at_a_time() {
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![late]);
     assert_eq!(bench.started(), [4]);
+}
+
+#[test]
+fn a_run_that_goes_on_is_still_held_and_one_whose_claim_is_stale_is_not() {
+    let after = |settled: Settled| {
+        let mut bench = Bench::serving(1);
+        let turn = bench.turn().unwrap();
+        bench.answer(&turn, vec![job(1, 1)]);
+        bench.dispatcher.traffic.settle(Settle::stay(job(1, 1).head.fence, Vec::new()), bench.now);
+        bench.event(Event::Timer);
+        let turn = bench.turn().unwrap();
+        assert!(matches!(turn.settle[0].then, Move::Stay));
+        let reply = TurnReply {
+            now: Timestamp::ZERO,
+            settled: vec![settled],
+            assigned: vec![],
+            next_due: None,
+            lease: Lease::Holds,
+        };
+        bench.event(Event::Turn(Ok(Box::new(reply))));
+        bench
+    };
+    let mut goes_on = after(Settled::Done);
+    assert_eq!((goes_on.dispatcher.running(), goes_on.cancelled().len()), (1, 0));
+    goes_on.event(done(1, 1));
+    assert_eq!(goes_on.turn().unwrap().settle.len(), 1, "its end is settled under the same claim");
+    assert_eq!(after(Settled::Stale).cancelled(), [(1, CancelWhy::Lost)]);
+}
+
+#[test]
+fn a_run_that_may_not_end_yet_is_still_held() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.event(done(1, 1));
+    let turn = bench.turn().unwrap();
+    let reply = TurnReply {
+        now: Timestamp::ZERO,
+        settled: vec![Settled::Unread; turn.settle.len()],
+        assigned: vec![],
+        next_due: None,
+        lease: Lease::Holds,
+    };
+    bench.event(Event::Turn(Ok(Box::new(reply))));
+    bench.effects.retain(|e| !matches!(e, Effect::Beat(_)));
+    bench.after(4_000 * MS);
+    assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence]);
 }

@@ -26,8 +26,8 @@ impl Transaction<'_> {
                 return;
             };
             self.tables.later_by_job.remove(&job);
-            if let Some(counters) = self.tables.later.remove(&(due, job)) {
-                self.make_ready(job, counters);
+            if let Some(row) = self.tables.later.remove(&(due, job)) {
+                self.make_ready(job, row.counters);
             }
         }
     }

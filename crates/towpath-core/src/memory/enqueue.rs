@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::graph::{ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role};
 use crate::id::JobId;
 use crate::job::NewJob;
-use crate::name::NodeName;
+use crate::name::{NodeName, RunId};
 use crate::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal, StoreError, StoreErrorKind, StoreResult};
 
 use super::Transaction;
-use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase};
+use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase, RunRow};
 
 impl Transaction<'_> {
     pub(super) fn enqueue(&mut self, batch: Enqueue) -> StoreResult<Enqueued> {
@@ -30,6 +30,7 @@ impl Transaction<'_> {
         if let Some(stored) = self.tables.job_by_id.get(&job.id).and_then(|key| self.tables.job.get(key)) {
             return if is_same(&stored.new, &job) { Ok(Placed::Existing) } else { Err(conflict(&stored.new)) };
         }
+        self.refuse_taken_runs([&job])?;
         let due = job.due.instant(self.now);
         let key = self.tables.draw();
         self.insert_job(key, job, Vec::new());
@@ -84,7 +85,23 @@ impl Transaction<'_> {
 
     pub(super) fn refuse_taken_ids(&self, nodes: &[PreparedNode]) -> Result<(), Refusal> {
         let stored = |id: &JobId| self.tables.job_by_id.get(id).and_then(|key| self.tables.job.get(key));
-        nodes.iter().find_map(|node| stored(&node.job.id)).map_or(Ok(()), |row| Err(conflict(&row.new)))
+        if let Some(row) = nodes.iter().find_map(|node| stored(&node.job.id)) {
+            return Err(conflict(&row.new));
+        }
+        self.refuse_taken_runs(nodes.iter().map(|node| &node.job))
+    }
+
+    /// Refuses runs whose id another job has, stored or among these.
+    fn refuse_taken_runs<'j>(&self, jobs: impl IntoIterator<Item = &'j NewJob>) -> Result<(), Refusal> {
+        let mut new: BTreeMap<&RunId, JobId> = BTreeMap::new();
+        for job in jobs {
+            let Some(run) = &job.run else { continue };
+            let stored = self.tables.run_by_id.get(run).and_then(|key| self.tables.job.get(key)).map(|row| row.new.id);
+            if let Some(job) = stored.or_else(|| new.insert(run, job.id)) {
+                return Err(Refusal::RunTaken { id: run.clone(), job });
+            }
+        }
+        Ok(())
     }
 
     /// Writes nodes and edges of a graph; nothing is counted yet. `existing` are parents by name; the
@@ -146,6 +163,10 @@ impl Transaction<'_> {
         if let Some(deadline) = new.deadline {
             self.tables.deadline.insert((deadline, key));
         }
+        if let Some(id) = &new.run {
+            self.tables.run_by_id.insert(id.clone(), key);
+            self.tables.run.insert(key, RunRow { id: id.clone(), chapter: 1, entries: 0 });
+        }
         self.tables.job_by_id.insert(new.id, key);
         self.tables.job.insert(key, JobRow { new, lane, enqueued_at: self.now, parents });
     }
@@ -153,7 +174,7 @@ impl Transaction<'_> {
 
 /// Whether two jobs with the same id have the same content, so that one is a repeat of the other.
 fn is_same(stored: &NewJob, job: &NewJob) -> bool {
-    (&stored.kind, stored.version, &stored.input) == (&job.kind, job.version, &job.input)
+    (&stored.kind, stored.version, &stored.input, &stored.run) == (&job.kind, job.version, &job.input, &job.run)
 }
 
 fn conflict(stored: &NewJob) -> Refusal {

@@ -10,6 +10,7 @@ use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
     JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
 };
+use crate::time::Timestamp;
 
 use super::MemoryStore;
 use super::tables::{EdgeRow, Key, NodeRow, Tables, With, WorkerRow};
@@ -64,7 +65,7 @@ impl Tables {
             queue: row.new.queue.clone(),
             priority: row.new.priority,
             state: self.state(key),
-            due: self.later_by_job.get(&key).copied(),
+            due: self.later_by_job.get(&key).copied().filter(|due| *due < Timestamp::NEVER),
             counters: self.counters(key),
             node: self.node_ref(key),
             enqueued_at: row.enqueued_at,
@@ -253,6 +254,9 @@ impl Tables {
             deadlines: self.deadline.len() as u64,
             workers: self.worker.len() as u64,
             leases: self.lease.len() as u64,
+            runs: self.run.len() as u64,
+            entries: self.entry.len() as u64,
+            arrivals: self.arrival.len() as u64,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::store::{AttemptRecord, Counters, Ending};
 use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{AttemptRow, EndedRow, Key, Phase, ReadyRow, RunningRow, With};
+use super::tables::{AttemptRow, EndedRow, Key, LaterRow, Phase, ReadyRow, RunningRow, With};
 
 /// A worker in a turn, and the index of the next job that it is given.
 pub(super) struct Holder {
@@ -23,9 +23,19 @@ impl Transaction<'_> {
             return self.make_ready(job, counters);
         }
         let Some(row) = self.tables.job.get(&job) else { return };
-        self.news.ready.insert(row.new.queue.clone());
-        self.tables.later.insert((due, job), counters);
+        if due < Timestamp::NEVER {
+            self.news.ready.insert(row.new.queue.clone());
+        }
+        self.tables.later.insert((due, job), LaterRow { counters, parked: false });
         self.tables.later_by_job.insert(job, due);
+    }
+
+    /// Keeps a run until its time or a signal, which may be never.
+    pub(super) fn park(&mut self, job: Key, due: Timestamp, counters: Counters) {
+        self.make_due(job, due, counters);
+        if let Some(row) = self.tables.later.get_mut(&(due, job)) {
+            row.parked = true;
+        }
     }
 
     /// Puts a job into the head, behind all of its priority.
@@ -99,7 +109,7 @@ impl Transaction<'_> {
             return tables.ready.remove(&slot).map(|row| row.counters);
         }
         if let Some(due) = tables.later_by_job.remove(&job) {
-            return tables.later.remove(&(due, job));
+            return tables.later.remove(&(due, job)).map(|row| row.counters);
         }
         tables.blocked.remove(&job).map(|row| row.counters)
     }

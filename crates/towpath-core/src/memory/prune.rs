@@ -1,6 +1,7 @@
 //! Deletes what is past its retention, a bounded number of rows at a time.
 
 use crate::lifecycle::StopReason;
+use crate::name::RunId;
 use crate::store::Pruned;
 
 use super::Transaction;
@@ -71,6 +72,25 @@ impl Transaction<'_> {
         let attempts: Vec<u32> = tables.attempts_of(job).map(|(number, _)| number).collect();
         for number in attempts {
             tables.attempt.remove(&(job, number));
+        }
+        if let Some(run) = tables.run.remove(&job) {
+            tables.run_by_id.remove(&run.id);
+            self.delete_journal(job, &run.id);
+        }
+    }
+
+    /// Deletes what a run has recorded and what has arrived for it.
+    fn delete_journal(&mut self, job: Key, run: &RunId) {
+        let tables = &mut *self.tables;
+        let entries = tables.entry.range((job, 0, 0)..=(job, u32::MAX, u32::MAX));
+        for entry in entries.map(|(place, _)| *place).collect::<Vec<_>>() {
+            tables.entry.remove(&entry);
+        }
+        for seq in tables.arrivals_of(run).map(|(seq, _)| seq).collect::<Vec<_>>() {
+            let dedup = tables.arrival.remove(&(run.clone(), seq)).and_then(|row| row.dedup);
+            if let Some(dedup) = dedup {
+                tables.arrival_by_dedup.remove(&(run.clone(), dedup));
+            }
         }
     }
 }

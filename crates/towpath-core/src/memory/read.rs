@@ -2,7 +2,9 @@
 
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::State;
-use crate::store::{Ended, Peer, Upstream};
+use crate::limits;
+use crate::name::RunId;
+use crate::store::{Ended, Entry, InboxLine, Peer, Upstream};
 
 use super::tables::{Key, Tables};
 
@@ -43,6 +45,23 @@ impl Tables {
                 Some(Peer { worker: row.incarnation, host: row.host.clone(), lease_until: *self.lease.get(key)? })
             })
             .collect()
+    }
+
+    pub(super) fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> Vec<Entry> {
+        let Some(job) = self.job_by_id.get(&job).copied() else { return Vec::new() };
+        let entries = self.entry.range((job, chapter, from)..=(job, chapter, u32::MAX));
+        let entries = entries.map(|((_, _, seq), row)| Entry { seq: *seq, payload: row.payload.clone(), at: row.at });
+        entries.take(limit.min(limits::PAGE_MAX) as usize).collect()
+    }
+
+    pub(super) fn inbox(&self, run: &RunId, after: i64, limit: u32) -> Vec<InboxLine> {
+        let arrivals = self.arrivals_of(run).filter(|(seq, _)| *seq > after).map(|(seq, row)| InboxLine {
+            seq,
+            name: row.name.clone(),
+            payload: row.payload.clone(),
+            at: row.at,
+        });
+        arrivals.take(limit.min(limits::PAGE_MAX) as usize).collect()
     }
 
     pub(super) fn how_ended(&self, id: JobId) -> Option<Ended> {

@@ -2,10 +2,12 @@
 
 use crate::id::Incarnation;
 use crate::lifecycle::{Cause, End, StopReason};
+use crate::payload::Payload;
 use crate::store::{Closing, Counters, Ending, Move, Settle, Settled};
+use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{BlockedRow, Key, OverRow, With};
+use super::tables::{BlockedRow, EntryRow, Key, OverRow, With};
 
 impl Transaction<'_> {
     /// Settles one item and notes the job in `ended` if its children are to be released.
@@ -18,6 +20,8 @@ impl Transaction<'_> {
             .cancel
             .clone()
             .or_else(|| self.tables.is_cancelled(job).then_some(Cause::GraphStopped { stop: StopReason::Cancel }));
+        let with = running.with;
+        let is_of_run = item.is_of_run();
         let (then, answer) = match (cancel, item.if_cancelled) {
             (Some(cause), Some(mut ending)) => {
                 ending.cause.get_or_insert(cause);
@@ -28,6 +32,18 @@ impl Transaction<'_> {
         let is_end = self.tables.is_end(job);
         if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
             return Settled::Stale;
+        }
+        let mut unread = false;
+        if is_of_run {
+            let Some(run) = self.tables.run.get(&job).filter(|_| with == With::Handler) else { return Settled::Stale };
+            unread = item.read.is_some_and(|read| self.tables.arrivals_of(&run.id).count() > read as usize);
+            if unread && answer == Settled::Done && matches!(then, Move::End(_)) {
+                return Settled::Unread;
+            }
+            self.append_entries(job, item.journal);
+        }
+        if matches!(then, Move::Stay) {
+            return answer;
         }
         let Some(row) = self.take_running(job) else { return Settled::Stale };
         let undecided = self.tables.is_undecided(job);
@@ -49,8 +65,22 @@ impl Transaction<'_> {
             Move::Block { reason, build, counters } => {
                 self.tables.blocked.insert(job, BlockedRow { counters, build, reason });
             }
+            Move::Park { counters, .. } if unread => self.make_ready(job, counters),
+            Move::Park { until, counters } => {
+                self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
+            }
+            // Answered above.
+            Move::Stay => {}
         }
         answer
+    }
+
+    fn append_entries(&mut self, job: Key, journal: Vec<Payload>) {
+        let Some(run) = self.tables.run.get_mut(&job) else { return };
+        for payload in journal {
+            self.tables.entry.insert((job, run.chapter, run.entries), EntryRow { payload, at: self.now });
+            run.entries += 1;
+        }
     }
 
     /// Ends a graph with its hidden last node.

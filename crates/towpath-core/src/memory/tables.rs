@@ -6,7 +6,7 @@ use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, Role, Standing, Ve
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
-use crate::name::{GraphName, Kind, Label, NodeName, Queue};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Settled};
 use crate::time::Timestamp;
@@ -26,7 +26,7 @@ pub(super) struct Tables {
 
     pub(super) ready: BTreeMap<Slot, ReadyRow>,
     pub(super) ready_by_job: BTreeMap<Key, Slot>,
-    pub(super) later: BTreeMap<(Timestamp, Key), Counters>,
+    pub(super) later: BTreeMap<(Timestamp, Key), LaterRow>,
     pub(super) later_by_job: BTreeMap<Key, Timestamp>,
     pub(super) running: BTreeMap<Key, RunningRow>,
     pub(super) running_by_turn: BTreeMap<(Key, u64, u16), Key>,
@@ -38,6 +38,12 @@ pub(super) struct Tables {
     pub(super) prune_at: BTreeSet<(Timestamp, Key)>,
     pub(super) output: BTreeMap<Key, Payload>,
     pub(super) attempt: BTreeMap<(Key, u32), AttemptRow>,
+
+    pub(super) run: BTreeMap<Key, RunRow>,
+    pub(super) run_by_id: BTreeMap<RunId, Key>,
+    pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
+    pub(super) arrival: BTreeMap<(RunId, Key), ArrivalRow>,
+    pub(super) arrival_by_dedup: BTreeSet<(RunId, String)>,
 
     pub(super) graph: BTreeMap<Key, GraphRow>,
     pub(super) graph_by_id: BTreeMap<GraphId, Key>,
@@ -76,6 +82,12 @@ impl JobRow {
 pub(super) struct ReadyRow {
     pub(super) job: Key,
     pub(super) counters: Counters,
+}
+
+pub(super) struct LaterRow {
+    pub(super) counters: Counters,
+    /// Whether it is a run that a signal wakes.
+    pub(super) parked: bool,
 }
 
 pub(super) struct RunningRow {
@@ -126,6 +138,27 @@ pub(super) struct AttemptRow {
     pub(super) ended_at: Timestamp,
     pub(super) error: Option<String>,
     pub(super) log: Option<String>,
+}
+
+pub(super) struct RunRow {
+    pub(super) id: RunId,
+    pub(super) chapter: u32,
+    /// How many entries this chapter has.
+    pub(super) entries: u32,
+}
+
+/// An entry of a journal, by run, chapter and place.
+pub(super) struct EntryRow {
+    pub(super) payload: Payload,
+    pub(super) at: Timestamp,
+}
+
+/// A signal, by run and number.
+pub(super) struct ArrivalRow {
+    pub(super) name: Label,
+    pub(super) dedup: Option<String>,
+    pub(super) payload: Payload,
+    pub(super) at: Timestamp,
 }
 
 pub(super) struct GraphRow {
@@ -245,7 +278,7 @@ impl Tables {
         let ended = || self.ended.get(&job).map(|row| row.counters);
         let running = || self.running.get(&job).map(|row| row.counters);
         let blocked = || self.blocked.get(&job).map(|row| row.counters);
-        let later = || self.later_by_job.get(&job).and_then(|due| self.later.get(&(*due, job))).copied();
+        let later = || self.later_by_job.get(&job).and_then(|due| self.later.get(&(*due, job))).map(|row| row.counters);
         let ready = || self.ready_by_job.get(&job).and_then(|slot| self.ready.get(slot)).map(|row| row.counters);
         ended().or_else(running).or_else(blocked).or_else(later).or_else(ready).unwrap_or_default()
     }
@@ -326,6 +359,11 @@ impl Tables {
         let Token { worker, turn, index } = fence.token;
         let worker = *self.worker_by_incarnation.get(&worker)?;
         self.running.get(&fence.key).filter(|row| (row.worker, row.turn, row.index) == (worker, turn, index))
+    }
+
+    /// What has arrived for a run, by number.
+    pub(super) fn arrivals_of(&self, run: &RunId) -> impl Iterator<Item = (Key, &ArrivalRow)> {
+        self.arrival.range((run.clone(), Key::MIN)..=(run.clone(), Key::MAX)).map(|((_, seq), row)| (*seq, row))
     }
 
     /// How many nodes of a graph ended how, ordered by end, then role; `end` left out.

@@ -5,9 +5,10 @@ use crate::id::Incarnation;
 use crate::lifecycle::StopReason;
 use crate::limits;
 use crate::store::{
-    Assigned, Claimed, Head, Lease, Rescued, Settled, StoreError, StoreErrorKind, StoreResult, Turn, TurnReply,
-    Undecided,
+    Assigned, Claimed, Head, Lease, Rescued, RunHead, Settled, StoreError, StoreErrorKind, StoreResult, Turn,
+    TurnReply, Undecided,
 };
+use crate::time::Timestamp;
 
 use super::Transaction;
 use super::place::Holder;
@@ -35,7 +36,7 @@ impl Transaction<'_> {
             now: self.now,
             settled,
             assigned: given.filter_map(|(_, job)| tables.assigned(*job)).collect(),
-            next_due: tables.later.keys().next().map(|(due, _)| *due),
+            next_due: tables.later.keys().next().map(|(due, _)| *due).filter(|due| *due < Timestamp::NEVER),
             lease: if self.holds_lease(worker) { Lease::Holds } else { Lease::Over },
         })
     }
@@ -106,6 +107,11 @@ impl Tables {
             input: row.new.input.clone(),
             headers: row.new.headers.clone(),
             enqueued_at: row.enqueued_at,
+            run: self.run.get(&job).map(|row| RunHead {
+                id: row.id.clone(),
+                chapter: row.chapter,
+                entries: row.entries,
+            }),
         })))
     }
 

@@ -5,7 +5,7 @@ use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
 use crate::lifecycle::StopReason;
 use crate::limits;
-use crate::name::NodeName;
+use crate::name::{NodeName, RunId};
 use crate::time::Timestamp;
 
 /// A batch of things to write in one transaction.
@@ -91,6 +91,22 @@ pub enum Refusal {
         id: JobId,
         /// The kind of the job that has it.
         kind: String,
+    },
+    /// The id of a run is taken by another job.
+    #[error("the run {id} is there already, as job {job}: use its result, or another id")]
+    RunTaken {
+        /// The id.
+        id: RunId,
+        /// The job that has it.
+        job: JobId,
+    },
+    /// A run has as many arrivals as are kept of one.
+    #[error("the inbox of run {run} is full, at most {max} arrivals are kept")]
+    InboxFull {
+        /// The run.
+        run: RunId,
+        /// How many are kept.
+        max: u32,
     },
     /// The id of a graph is taken.
     #[error("the id {id} is taken by the graph {name:?}: draw another id")]

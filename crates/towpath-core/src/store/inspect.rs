@@ -98,7 +98,7 @@ pub struct JobLine {
     pub priority: i16,
     /// Where it stands.
     pub state: State,
-    /// When it falls due, while it is ready.
+    /// When it falls due, while it is ready; `None` if it could be claimed, or waits for a signal only.
     pub due: Option<Timestamp>,
     /// Its counters.
     pub counters: Counters,
@@ -303,4 +303,7 @@ pub struct Census {
     pub deadlines: u64,
     pub workers: u64,
     pub leases: u64,
+    pub runs: u64,
+    pub entries: u64,
+    pub arrivals: u64,
 }

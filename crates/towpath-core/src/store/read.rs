@@ -2,7 +2,7 @@
 
 use crate::id::{Incarnation, JobId};
 use crate::lifecycle::{Cause, State};
-use crate::name::NodeName;
+use crate::name::{Label, NodeName};
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
@@ -47,4 +47,28 @@ pub struct Ended {
     pub error: Option<String>,
     /// When.
     pub ended_at: Timestamp,
+}
+
+/// A line of a run's journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place in the chapter, from 0, without a gap.
+    pub seq: u32,
+    /// What was recorded.
+    pub payload: Payload,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A signal in a run's inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxLine {
+    /// The number by which the inbox is paged. Numbers have gaps.
+    pub seq: i64,
+    /// What it is called.
+    pub name: Label,
+    /// What it carries.
+    pub payload: Payload,
+    /// When it came.
+    pub at: Timestamp,
 }

@@ -9,7 +9,7 @@ use crate::graph::{Count, GraphEnd, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End};
 use crate::limits;
-use crate::name::{Kind, Label, NodeName, Queue};
+use crate::name::{Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
@@ -52,6 +52,11 @@ impl Turn {
         let bytes = self.bytes();
         if bytes > limits::BATCH_BYTES_MAX {
             return invalid(format!("it has {bytes} bytes, at most {} are allowed", limits::BATCH_BYTES_MAX));
+        }
+        let entries = self.settle.iter().flat_map(|settle| &settle.journal);
+        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::PAYLOAD_BYTES_MAX) {
+            let max = limits::PAYLOAD_BYTES_MAX;
+            return invalid(format!("it appends an entry of {bytes} bytes to a journal, at most {max} are allowed"));
         }
         let mut seen = HashSet::with_capacity(self.settle.len());
         match self.settle.iter().find(|settle| !seen.insert(settle.fence.key)) {
@@ -132,6 +137,16 @@ pub enum Move {
     },
     /// It is the `end` of a graph: the graph is over.
     Close(Closing),
+    /// It is a run and goes on: it stays with its worker, under the same claim. Only its journal grows.
+    Stay,
+    /// It is a run and waits: for its time, or for a signal that it has not read. If one is there already,
+    /// it is ready at once.
+    Park {
+        /// Not longer than this from now; `None` for as long as it takes.
+        until: Option<Duration>,
+        /// Its counters from now on.
+        counters: Counters,
+    },
 }
 
 /// An end, with what is kept of it.
@@ -252,11 +267,31 @@ pub struct Settle {
     /// What becomes of it instead if somebody has asked to cancel it or its graph. The store fills
     /// in the cause where it is `None`.
     pub if_cancelled: Option<Ending>,
+    /// What a run's journal gains with it, in order, whichever of the two moves is made.
+    pub journal: Vec<Payload>,
+    /// How many arrivals of the run the worker has read. If more are there, its end is refused
+    /// ([`Settled::Unread`]; not that for a cancel) and its park is none. `None` to look at nothing.
+    pub read: Option<u32>,
     /// Whether it must be on disk.
     pub durability: Durability,
 }
 
 impl Settle {
+    /// A move without an alternative, a journal or a look at the inbox.
+    pub fn new(fence: Fence, then: Move, durability: Durability) -> Self {
+        Self { fence, then, if_cancelled: None, journal: Vec::new(), read: None, durability }
+    }
+
+    /// A run that goes on: its journal grows, and it stays with its worker.
+    pub fn stay(fence: Fence, journal: Vec<Payload>) -> Self {
+        Self { journal, ..Self::new(fence, Move::Stay, Durability::Required) }
+    }
+
+    /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
+    pub fn is_of_run(&self) -> bool {
+        !self.journal.is_empty() || self.read.is_some() || matches!(self.then, Move::Stay | Move::Park { .. })
+    }
+
     /// What it adds to the bytes of a turn.
     pub fn bytes(&self) -> usize {
         let record = |r: &Option<AttemptRecord>| {
@@ -267,9 +302,10 @@ impl Settle {
             Move::End(e) => ending(e),
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
-            Move::Close(_) => 0,
+            Move::Close(_) | Move::Stay | Move::Park { .. } => 0,
         };
-        64 + then + self.if_cancelled.as_ref().map_or(0, ending)
+        let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
+        64 + then + journal + self.if_cancelled.as_ref().map_or(0, ending)
     }
 }
 
@@ -282,6 +318,9 @@ pub enum Settled {
     Cancelled,
     /// The fence was stale: nothing was written.
     Stale,
+    /// It was to end, and there are arrivals that it has not read, or may be: nothing was written, and
+    /// it stays with its worker.
+    Unread,
 }
 
 impl Settled {
@@ -296,6 +335,7 @@ impl Settled {
             0 => Some(Self::Done),
             1 => Some(Self::Cancelled),
             2 => Some(Self::Stale),
+            3 => Some(Self::Unread),
             _ => None,
         }
     }
@@ -394,6 +434,19 @@ pub struct Claimed {
     pub headers: BTreeMap<String, String>,
     /// When it was enqueued.
     pub enqueued_at: Timestamp,
+    /// Its journal, if it is a run.
+    pub run: Option<RunHead>,
+}
+
+/// What a worker is told of a run when it claims it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunHead {
+    /// Its id.
+    pub id: RunId,
+    /// Its chapter, from 1.
+    pub chapter: u32,
+    /// How many entries its journal has in this chapter.
+    pub entries: u32,
 }
 
 /// A job that came for a decision.

@@ -6,5 +6,6 @@ mod graphs;
 mod jobs;
 mod kill;
 mod outage;
+mod runs;
 mod stores;
 mod two_processes;

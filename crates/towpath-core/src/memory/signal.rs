@@ -1,0 +1,44 @@
+//! Puts signals into the inboxes of runs, and wakes those that are parked.
+
+use crate::limits;
+use crate::name::RunId;
+use crate::store::{Arrival, Delivery, Refusal, Signalled, StoreResult};
+
+use super::Transaction;
+use super::tables::ArrivalRow;
+
+impl Transaction<'_> {
+    pub(super) fn signal(&mut self, arrivals: Vec<Arrival>) -> StoreResult<Signalled> {
+        Arrival::check_batch(&arrivals)?;
+        let items = arrivals.into_iter().map(|arrival| self.deliver(arrival)).collect();
+        Ok(Signalled { now: self.now, items })
+    }
+
+    fn deliver(&mut self, arrival: Arrival) -> Result<Delivery, Refusal> {
+        arrival.check()?;
+        let Arrival { run, name, dedup, payload } = arrival;
+        let key = dedup.clone().map(|dedup| (run.clone(), dedup));
+        if key.as_ref().is_some_and(|key| self.tables.arrival_by_dedup.contains(key)) {
+            return Ok(Delivery::Duplicate);
+        }
+        if self.tables.arrivals_of(&run).count() >= limits::INBOX_MAX as usize {
+            return Err(Refusal::InboxFull { run, max: limits::INBOX_MAX });
+        }
+        self.tables.arrival_by_dedup.extend(key);
+        let seq = self.tables.draw();
+        self.wake(&run);
+        self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now });
+        Ok(Delivery::Delivered)
+    }
+
+    /// Makes a parked run ready.
+    fn wake(&mut self, run: &RunId) {
+        let Some(job) = self.tables.run_by_id.get(run).copied() else { return };
+        let Some(due) = self.tables.later_by_job.get(&job).copied() else { return };
+        if let Some(row) = self.tables.later.get(&(due, job)).filter(|row| row.parked) {
+            let counters = row.counters;
+            self.take_idle(job);
+            self.make_ready(job, counters);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a turn settles of runs: their journals, and whether there are signals that they have not read.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use towpath_core::store::{Move, Settle};
+use towpath_core::{Payload, Timestamp};
+
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{count, job_key, stored};
+use crate::session::Session;
+
+/// How soon a run is looked at again if somebody was signalling when it was to park.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// The runs of which a turn settles something.
+#[derive(Default)]
+pub(crate) struct Runs(HashMap<i64, Run>);
+
+/// A run as it was seen, behind the lock on its claim.
+pub(crate) struct Run {
+    chapter: i32,
+    entries: i32,
+    /// Whether nobody is signalling it.
+    alone: bool,
+    arrived: u32,
+}
+
+/// What a turn knows of a run's inbox.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// The worker has read all there is, or does not want to know.
+    Read,
+    /// There is more.
+    Unread,
+    /// Somebody is signalling, and may or may not commit.
+    Unclear,
+}
+
+impl Runs {
+    /// Tries for the locks of those that are to park or to end, then looks.
+    pub(crate) async fn look(session: &Session, settle: &[Settle]) -> Result<Self, Fault> {
+        let items: Vec<&Settle> = settle.iter().filter(|item| item.is_of_run()).collect();
+        if items.is_empty() {
+            return Ok(Self::default());
+        }
+        let jobs: Vec<i64> = items.iter().map(|item| job_key(item.fence.key)).collect();
+        let tries: Vec<bool> = items.iter().map(|item| asks(item)).collect();
+        let (seen, arrived) = futures_util::future::try_join(
+            session.run(Query::RunLook, &[&jobs, &tries]),
+            session.run(Query::RunArrived, &[&jobs]),
+        )
+        .await?;
+        let mut runs = HashMap::with_capacity(seen.len());
+        for row in seen {
+            let alone = row.try_get::<_, Option<bool>>(3)?.unwrap_or(true);
+            let run = Run { chapter: row.try_get(1)?, entries: row.try_get(2)?, alone, arrived: 0 };
+            runs.insert(row.try_get(0)?, run);
+        }
+        for row in arrived {
+            if let Some(run) = runs.get_mut(&row.try_get(0)?) {
+                run.arrived = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(u32::MAX);
+            }
+        }
+        Ok(Self(runs))
+    }
+
+    pub(crate) fn get(&self, job: i64) -> Option<&Run> {
+        self.0.get(&job)
+    }
+}
+
+/// Whether an item asks what has arrived. A park does even if it has read nothing: a signal that comes beside it would
+/// not find it parked.
+fn asks(item: &Settle) -> bool {
+    match item.then {
+        Move::Park { .. } => true,
+        Move::End(_) => item.read.is_some(),
+        _ => false,
+    }
+}
+
+impl Run {
+    pub(crate) fn sight(&self, read: Option<u32>) -> Sight {
+        if read.is_some_and(|read| self.arrived > read) {
+            Sight::Unread
+        } else if self.alone {
+            Sight::Read
+        } else {
+            Sight::Unclear
+        }
+    }
+}
+
+impl Sight {
+    /// When a run falls due that parks; `None` for at once.
+    pub(crate) fn due(self, until: Option<Duration>, now: i64) -> Option<i64> {
+        let wait = match self {
+            Self::Read => until,
+            Self::Unread => Some(Duration::ZERO),
+            Self::Unclear => Some(until.map_or(AGAIN, |until| until.min(AGAIN))),
+        };
+        match wait {
+            Some(Duration::ZERO) => None,
+            Some(wait) => Some((Timestamp::from_micros(now) + wait).as_micros()),
+            None => Some(Timestamp::NEVER.as_micros()),
+        }
+    }
+}
+
+/// Entries to append, by column.
+#[derive(Default)]
+pub(crate) struct Journal {
+    runs: Vec<i64>,
+    chapters: Vec<i32>,
+    seqs: Vec<i32>,
+    codecs: Vec<i16>,
+    bytes: Vec<Vec<u8>>,
+}
+
+impl Journal {
+    pub(crate) fn push(&mut self, job: i64, run: &Run, entries: &[Payload]) {
+        for (entry, seq) in entries.iter().zip(count(run.entries)..) {
+            self.runs.push(job);
+            self.chapters.push(run.chapter);
+            self.seqs.push(stored(seq));
+            self.codecs.push(entry.codec.code());
+            self.bytes.push(entry.bytes.to_vec());
+        }
+    }
+
+    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
+        if !self.runs.is_empty() {
+            let Self { runs, chapters, seqs, codecs, bytes } = self;
+            session.run(Query::SettleJournal, &[&now, runs, chapters, seqs, codecs, bytes]).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+-- Counts what has arrived for a run.
+-- ?1 run id text.
+-- Returns one row: the number. Index: arrival_place.
+select count(*) from arrival where run = ?1

@@ -1,0 +1,3 @@
+-- Counts a run's entries.
+-- ?1 job key, ?2 entries: numbers.
+update run set entries = ?2 where job = ?1
