@@ -5,6 +5,7 @@
 mod drain;
 mod enqueue;
 mod graphs;
+mod jobs;
 mod measure;
 mod process;
 mod subject;

@@ -5,27 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use miette::{IntoDiagnostic, Result};
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use towpath::{Client, Failure, Job, Worker};
+use towpath::{Client, Failure, Worker};
 
 use super::Figure;
 use super::enqueue::preload;
+use super::jobs::Noop;
 use super::subject::{Place, Subject};
-
-/// A job that does nothing, with about 200 bytes of input.
-#[derive(Serialize, Deserialize, Job)]
-#[job(kind = "bench-noop")]
-pub(crate) struct Noop {
-    number: usize,
-    text: String,
-}
-
-impl Noop {
-    pub(crate) fn new(number: usize) -> Self {
-        Self { number, text: "the boat is drawn along the canal by a horse on the towpath, ".repeat(3) }
-    }
-}
 
 /// Runs a worker until it has performed so many jobs and told the store of all of them.
 pub(crate) async fn perform(client: &Client, jobs: usize) -> Result<()> {

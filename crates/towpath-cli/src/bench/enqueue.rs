@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use miette::{IntoDiagnostic, Result};
 
 use super::Figure;
-use super::drain::Noop;
+use super::jobs::Noop;
 use super::subject::Place;
 
 /// Jobs in one call of the bulk figure.

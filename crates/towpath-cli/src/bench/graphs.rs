@@ -6,7 +6,7 @@ use miette::{IntoDiagnostic, Result};
 use towpath::{Client, Failure, GraphName, GraphRules, NewEdge, NewGraph, NewNode, NodeName, Worker, WorkerHandle};
 
 use super::Figure;
-use super::drain::Noop;
+use super::jobs::Noop;
 use super::measure::millis;
 use super::subject::{Place, Subject};
 
@@ -34,7 +34,7 @@ async fn worker(subject: &Subject) -> Result<WorkerHandle> {
         .handle(|_: Noop, _cx| std::future::ready(Ok::<_, Failure>(())))
         .start()
         .into_diagnostic()?;
-    super::wake::wait_for_worker(&subject.client).await?;
+    subject.wait_for_worker().await?;
     for n in 0..20 {
         let job = subject.client.enqueue(&Noop::new(n)).await.into_diagnostic()?;
         subject.client.output(&job).await.into_diagnostic()?;

@@ -37,3 +37,9 @@ pub(crate) fn fsync(dir: &Path) -> Result<Figure> {
     let p99 = percentile(&mut times, 0.99);
     Ok(Figure::new("fsync_p50", percentile(&mut times, 0.5), "ms", n).with("p99_ms", p99))
 }
+
+/// The host's clock, in microseconds: the same in every process.
+pub(crate) fn host_micros() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(0)
+}

@@ -11,10 +11,11 @@ use tokio::process::{Child, Command};
 use towpath::{Failure, Worker};
 
 use super::Figure;
-use super::drain::{Noop, perform};
+use super::drain::perform;
 use super::enqueue::preload;
+use super::jobs::{Noop, Wake};
+use super::measure::host_micros;
 use super::subject::{self, Place};
-use super::wake::{Wake, host_micros, wait_for_worker};
 
 /// What a child process of the bench is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -104,7 +105,7 @@ pub(crate) async fn rss_peak(place: &Place, jobs: usize) -> Result<Figure> {
 pub(crate) async fn idle_cpu(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let child = spawn(&subject.address, "idle", 0).await?;
-    wait_for_worker(&subject.client).await?;
+    subject.wait_for_worker().await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let time = Duration::from_secs(10);
     let before = cpu_ticks(child.pid())?;

@@ -117,6 +117,14 @@ impl Subject {
         }
     }
 
+    /// Waits until a worker has registered.
+    pub(crate) async fn wait_for_worker(&self) -> Result<()> {
+        while self.client.inspect().workers().await.into_diagnostic()?.is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
     /// Removes the store.
     pub(crate) async fn remove(self) -> Result<()> {
         match self.kind {

@@ -3,19 +3,14 @@
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result};
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
-use towpath::{Client, Context, Failure, Job, Worker};
+use towpath::{Context, Failure, Worker};
 
 use super::Figure;
-use super::measure::{millis, percentile};
+use super::jobs::Wake;
+use super::measure::{host_micros, millis, percentile};
 use super::process;
 use super::subject::Place;
-
-/// A job that says when it started, in microseconds of the host's clock.
-#[derive(Serialize, Deserialize, Job)]
-#[job(kind = "bench-wake", output = u64)]
-pub(crate) struct Wake(pub(crate) u32);
 
 const ROUNDS: u32 = 500;
 
@@ -52,16 +47,11 @@ pub(crate) async fn same_process(place: &Place) -> Result<Vec<Figure>> {
     Ok(vec![figure("wake_p50", 0.5, &mut waits), figure("wake_p99", 0.99, &mut waits)])
 }
 
-pub(crate) fn host_micros() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(0)
-}
-
 /// The worker is in another process.
 pub(crate) async fn other_process(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let child = process::spawn(&subject.address, "wake", 0).await?;
-    wait_for_worker(&subject.client).await?;
+    subject.wait_for_worker().await?;
     let mut waits = Vec::new();
     for round in 0..ROUNDS / 5 {
         pause(round).await;
@@ -75,11 +65,4 @@ pub(crate) async fn other_process(place: &Place) -> Result<Figure> {
     let n = waits.len();
     let p99 = percentile(&mut waits, 0.99);
     Ok(Figure::new("wake_other_process_p50", percentile(&mut waits, 0.5), "ms", n).with("p99_ms", p99))
-}
-
-pub(crate) async fn wait_for_worker(client: &Client) -> Result<()> {
-    while client.inspect().workers().await.into_diagnostic()?.is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    Ok(())
 }
