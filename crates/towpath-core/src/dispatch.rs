@@ -425,6 +425,9 @@ impl Dispatcher {
 /// was told to stop is its way of stopping.
 fn reconcile(run: &Running, report: Report) -> Report {
     let Some(interruption) = &run.interruption else { return report };
+    if let Report::Logged { report, log } = report {
+        return Report::Logged { report: Box::new(reconcile(run, *report)), log };
+    }
     if matches!(report, Report::Succeeded { .. }) {
         return report;
     }

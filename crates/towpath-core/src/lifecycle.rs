@@ -234,6 +234,7 @@ impl fmt::Display for Cause {
             Self::Asked { actor, reason } if reason.is_empty() => write!(f, "{actor} asked"),
             Self::Asked { actor, reason } => write!(f, "{actor} asked: {reason}"),
             Self::Itself { reason } => write!(f, "its handler asked: {reason}"),
+            Self::GraphStopped { stop: StopReason::Cancel } => f.write_str("its graph was cancelled"),
             Self::GraphStopped { stop } => write!(f, "its graph was stopped to {stop}"),
             Self::Parent { node, end } => write!(f, "{node} is {end}"),
             Self::TooFew { ok, need } => write!(f, "{ok} of {need} needed parents ended well"),

@@ -16,6 +16,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 pub const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Longest error text of an attempt, in bytes; longer ones are cut.
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
+/// Largest log of an attempt, in bytes: its head and its tail.
+pub const LOG_BYTES_MAX: usize = 64 << 10;
 /// Most nodes of a graph; the hidden `end` is not counted.
 pub const GRAPH_NODES_MAX: usize = 20_000;
 /// Most edges of a graph; those to the hidden `end` are not counted.

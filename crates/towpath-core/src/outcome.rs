@@ -68,6 +68,13 @@ pub enum Report {
     Stopped,
     /// It was never run, or was interrupted by a shutdown: it goes back at no cost.
     HandedBack,
+    /// Any of the others, with what the attempt logged.
+    Logged {
+        /// How it went.
+        report: Box<Report>,
+        /// What it logged, head and tail, at most 64 KiB.
+        log: String,
+    },
     /// Its input means nothing to this build.
     Undecodable {
         /// What is wrong with it.
@@ -120,6 +127,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         (then, cancelled(failed, kept))
     };
     let (then, if_cancelled) = match report {
+        Report::Logged { report, log } => return with_log(settle_report(head, *report), head, log),
         Report::Succeeded { output, branches } => {
             let again = head.counters.attempt > 1;
             let record = if again { record(AttemptOutcome::Succeeded, None, None) } else { None };
@@ -172,6 +180,31 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         }
     };
     Settle { if_cancelled, ..Settle::new(head.fence, then, Durability::Required) }
+}
+
+/// The same outcome, with what the attempt logged. A success then has a line of its own in the history.
+fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
+    let keep = |ending: &mut Ending, log: &str| {
+        let outcome = match ending.end {
+            End::Succeeded => AttemptOutcome::Succeeded,
+            End::Cancelled => AttemptOutcome::Cancelled,
+            _ => AttemptOutcome::Failed,
+        };
+        let attempt = head.counters.attempt;
+        let record = ending.record.get_or_insert(AttemptRecord { attempt, outcome, error: None, log: None });
+        record.log.get_or_insert_with(|| log.to_owned());
+    };
+    match &mut settle.then {
+        Move::End(ending) => keep(ending, &log),
+        Move::Again { record: Some(record), .. } => {
+            record.log.get_or_insert_with(|| log.clone());
+        }
+        _ => {}
+    }
+    if let Some(ending) = &mut settle.if_cancelled {
+        keep(ending, &log);
+    }
+    settle
 }
 
 /// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
@@ -288,6 +321,19 @@ mod tests {
         assert!(done.if_cancelled.is_none());
         let failed = settle_report(&head(at(1, 0, 0)), failed(Retry::ByPolicy));
         assert_eq!(failed.if_cancelled.unwrap().end, End::Cancelled);
+    }
+
+    #[test]
+    fn a_success_that_logged_has_a_line_of_its_own() {
+        let quiet = Report::Succeeded { output: None, branches: vec![] };
+        let logged = Report::Logged { report: Box::new(quiet.clone()), log: "12 rows".into() };
+        let record = |report| match settle_report(&head(at(1, 0, 0)), report).then {
+            Move::End(ending) => ending.record,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(record(quiet), None);
+        let kept = record(logged).unwrap();
+        assert_eq!((kept.outcome, kept.log.as_deref()), (AttemptOutcome::Succeeded, Some("12 rows")));
     }
 
     #[test]

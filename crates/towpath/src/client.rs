@@ -14,6 +14,7 @@ use towpath_core::{
     StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
 };
 
+use crate::caretaker;
 use crate::error::{Error, OutputError};
 use crate::job::Job;
 use crate::notifier::Notifier;
@@ -217,7 +218,7 @@ impl Client {
         payload.decode().map_err(|e| OutputError::Decode { id: ended.id, problem: e.problem })
     }
 
-    /// Waits until a job has ended, however.
+    /// Waits until a job has ended, however. For a limit put it into `tokio::time::timeout`.
     ///
     /// # Errors
     /// [`OutputError::Unknown`] when it is not stored.
@@ -282,13 +283,24 @@ impl Client {
         loop {
             let settleable = store.settleable(graph, 500).await?;
             if settleable.is_empty() {
-                return Ok(Some(counts));
+                break;
             }
             let applied = store.apply(cancel_graph_step(graph, Some(&settleable), actor, reason)).await?;
             if !applied.changes.contains(&Changed::Ended) {
-                return Ok(Some(counts));
+                break;
             }
         }
+        self.settle_left().await?;
+        Ok(Some(counts))
+    }
+
+    /// Takes over from workers whose process on this host is known to be gone, and makes decisions that wait for a
+    /// worker, such as how a graph ended. Workers do this all the time; it is for commands where none may be running.
+    ///
+    /// # Errors
+    /// The store could not do it; a worker will.
+    pub async fn settle_left(&self) -> Result<(), StoreError> {
+        caretaker::settle_left(&self.inner.store).await
     }
 
     /// Counts a graph's edges again and repairs counters that are wrong. Answers how many were.
@@ -379,7 +391,10 @@ impl<J: Job> JobBuilder<'_, J> {
         self.with(|job| job.rules.retry = retry)
     }
 
-    /// Replaces the timeout of an attempt.
+    /// Replaces the timeout of an attempt. When it is over the handler is told by [`Context::cancelled`]; one that does
+    /// not listen is dropped after the worker's abort grace (10 s). A success within that grace stands.
+    ///
+    /// [`Context::cancelled`]: crate::Context::cancelled
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
     }

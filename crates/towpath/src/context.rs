@@ -1,7 +1,7 @@
 //! What a handler knows of its attempt.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use towpath_core::dispatch::CancelWhy;
@@ -9,6 +9,7 @@ use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
 use towpath_core::{JobId, StoreError, Timestamp};
 
 use crate::client::Client;
+use crate::log::Log;
 
 /// A handler's attempt: who it is, whether it should stop, what its parents left.
 #[derive(Clone)]
@@ -22,6 +23,7 @@ struct Inner {
     enqueued_at: Timestamp,
     cancel: watch::Receiver<Option<CancelWhy>>,
     client: Client,
+    log: Mutex<Log>,
 }
 
 /// Why an attempt should stop.
@@ -49,6 +51,7 @@ impl Context {
                 enqueued_at: claimed.enqueued_at,
                 cancel,
                 client,
+                log: Mutex::default(),
             }),
         }
     }
@@ -81,6 +84,15 @@ impl Context {
     /// What travels with the job.
     pub fn headers(&self) -> &BTreeMap<String, String> {
         &self.inner.headers
+    }
+
+    /// Keeps a line with the attempt, to be read in its history. Of more than 64 KiB the head and the tail stay.
+    pub fn log(&self, line: &str) {
+        self.inner.log.lock().unwrap_or_else(PoisonError::into_inner).line(line);
+    }
+
+    pub(crate) fn take_log(&self) -> Option<String> {
+        std::mem::take(&mut *self.inner.log.lock().unwrap_or_else(PoisonError::into_inner)).into_text()
     }
 
     /// A client on the same store.

@@ -86,7 +86,8 @@ impl JobDefaults {
         self
     }
 
-    /// Sets how long one attempt may take.
+    /// Sets how long one attempt may take before its handler is told to stop; one that does not listen is dropped after
+    /// the worker's abort grace (10 s).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.rules.timeout_us = u64::try_from(timeout.as_micros()).ok();
         self

@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod caretaker;
 mod client;
 mod context;
 mod error;
@@ -34,6 +35,7 @@ mod failure;
 mod handler;
 mod host;
 mod job;
+mod log;
 mod notifier;
 mod open;
 mod random;

@@ -21,13 +21,19 @@ pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, Error> {
 
 #[cfg(feature = "sqlite")]
 async fn open_sqlite(path: &str) -> Result<Arc<dyn Store>, Error> {
+    if path.is_empty() {
+        return Err(Error::Address { url: "sqlite:".into(), problem: "name the file, such as sqlite:app.db".into() });
+    }
     let store = towpath_sqlite::SqliteStore::open(path, towpath_sqlite::SqliteOptions::default())?;
     Ok(Arc::new(store))
 }
 
 #[cfg(not(feature = "sqlite"))]
 async fn open_sqlite(path: &str) -> Result<Arc<dyn Store>, Error> {
-    Err(Error::Address { url: format!("sqlite:{path}"), problem: "this build lacks the feature `sqlite`".into() })
+    Err(Error::Address {
+        url: format!("sqlite:{path}"),
+        problem: "this build lacks the feature `sqlite` of towpath: add it in Cargo.toml".into(),
+    })
 }
 
 #[cfg(feature = "postgres")]
@@ -39,7 +45,10 @@ async fn open_postgres(url: &str) -> Result<Arc<dyn Store>, Error> {
 
 #[cfg(not(feature = "postgres"))]
 async fn open_postgres(url: &str) -> Result<Arc<dyn Store>, Error> {
-    Err(Error::Address { url: without_password(url), problem: "this build lacks the feature `postgres`".into() })
+    Err(Error::Address {
+        url: without_password(url),
+        problem: "this build lacks the feature `postgres` of towpath: add it in Cargo.toml".into(),
+    })
 }
 
 /// An address that can be shown: what stands before an `@` is left out.

@@ -1,7 +1,7 @@
 //! The worker: registers handlers, then runs a pump until it is told to stop.
 
 mod attempt;
-mod peers;
+pub(crate) mod peers;
 mod pump;
 
 use std::future::Future;
@@ -47,6 +47,7 @@ pub struct WorkerBuilder {
     lease: Duration,
     drain_limit: Duration,
     abort_grace: Duration,
+    prefetch_max: Option<u32>,
 }
 
 impl Worker {
@@ -60,6 +61,7 @@ impl Worker {
             lease: defaults::LEASE,
             drain_limit: defaults::DRAIN_LIMIT,
             abort_grace: defaults::ABORT_GRACE,
+            prefetch_max: None,
         }
     }
 
@@ -180,6 +182,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Most jobs that it fetches beyond its free slots. They count as running, so 0 shows people only what really runs;
+    /// without a setting it follows from how fast the jobs are.
+    pub fn prefetch(mut self, jobs: u32) -> Self {
+        self.prefetch_max = Some(jobs);
+        self
+    }
+
     /// Checks everything and starts the worker.
     ///
     /// # Errors
@@ -227,6 +236,9 @@ impl WorkerBuilder {
         config.heartbeat = (self.lease * 3 / 10).min(defaults::HEARTBEAT);
         config.drain_limit = self.drain_limit;
         config.abort_grace = self.abort_grace;
+        if let Some(jobs) = self.prefetch_max {
+            config.prefetch_max = jobs;
+        }
         let (pump, messages) = Pump::new(self.client, handlers, host, Dispatcher::new(config));
         Ok(Worker { pump, messages })
     }

@@ -40,6 +40,8 @@ pub struct DispatchConfig {
     pub abort_grace: Duration,
     /// How long a shutdown waits for handlers.
     pub drain_limit: Duration,
+    /// Most jobs to fetch beyond the free slots.
+    pub prefetch_max: u32,
     /// How long a job that was fetched ahead may wait for a slot.
     pub prefetch_unused: Duration,
     /// For how long a job goes back that may not run now, because another one on its last chance is at work.
@@ -61,6 +63,7 @@ impl DispatchConfig {
             maintenance: defaults::MAINTENANCE,
             abort_grace: defaults::ABORT_GRACE,
             drain_limit: defaults::DRAIN_LIMIT,
+            prefetch_max: u32::from(crate::limits::CLAIM_MAX),
             prefetch_unused: Duration::from_secs(1),
             suspect_pause: Duration::from_millis(500),
             flush: defaults::FLUSH,

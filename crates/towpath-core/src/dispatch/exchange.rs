@@ -80,7 +80,7 @@ impl Traffic {
             look_at: Duration::ZERO,
             poll: config.poll,
             flush: config.flush,
-            prefetch: config.slots(),
+            prefetch: config.slots().min(config.prefetch_max),
             finished_since_turn: 0,
             finished_last_turn: 0,
         }
@@ -255,7 +255,7 @@ impl Traffic {
         // while the turn is under way.
         let finished = self.finished_since_turn;
         if finished > 0 {
-            let most = u32::from(limits::CLAIM_MAX).saturating_sub(config.slots());
+            let most = u32::from(limits::CLAIM_MAX).saturating_sub(config.slots()).min(config.prefetch_max);
             self.prefetch = (2 * finished).max(self.prefetch / 2).min(most);
         }
         self.finished_last_turn = finished;

@@ -30,6 +30,7 @@ impl Attempt {
     ) -> Self {
         let (cancel, cancelled) = watch::channel(None);
         let cx = Context::new(&claimed, cancelled, client);
+        let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let input = claimed.input;
         let abort = match handler {
@@ -37,10 +38,11 @@ impl Attempt {
                 let handler = handler.clone();
                 let attempt = async move {
                     let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
-                    done.finish(match work {
+                    let report = match work {
                         Ok(work) => AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked),
                         Err(panic) => panicked(panic),
-                    });
+                    };
+                    done.finish(report, &logged);
                 };
                 tokio::spawn(attempt).abort_handle()
             }
@@ -48,7 +50,7 @@ impl Attempt {
                 let handler = handler.clone();
                 let attempt = move || {
                     let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
-                    done.finish(work.unwrap_or_else(panicked));
+                    done.finish(work.unwrap_or_else(panicked), &logged);
                 };
                 tokio::task::spawn_blocking(attempt).abort_handle()
             }
@@ -79,8 +81,11 @@ struct Done {
 }
 
 impl Done {
-    fn finish(mut self, report: Report) {
-        self.report = Some(report);
+    fn finish(mut self, report: Report, cx: &Context) {
+        self.report = Some(match cx.take_log() {
+            Some(log) => Report::Logged { report: Box::new(report), log },
+            None => report,
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use towpath_core::{Incarnation, Store, StoreError, Timestamp};
 use crate::host;
 
 /// What can be said of the other workers at the store's instant `now`.
-pub(super) async fn look(
+pub(crate) async fn look(
     store: &Arc<dyn Store>,
     me: Incarnation,
     here: &HostId,

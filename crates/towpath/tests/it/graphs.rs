@@ -162,10 +162,9 @@ async fn a_cancel_without_a_worker_settles_everything(subject: Subject) {
     for (node, state) in states(client, id).await {
         assert_eq!(state, State::Ended(End::Cancelled), "{node}");
     }
-    // Its end is decided by the next worker, whatever that serves.
-    let worker = worker(client, &Arc::default());
     assert_eq!(client.wait_graph(id).await.unwrap(), GraphEnd::Cancelled);
-    worker.shutdown().await;
+    let census = client.inspect().census().await.unwrap();
+    assert_eq!((census.undecided, census.running, census.workers), (0, 0, 0));
 }
 
 async fn an_append_to_a_drained_graph_opens_it_again(subject: Subject) {

@@ -29,6 +29,7 @@ on_every_store!(
     blocking_handlers_run,
     a_kind_that_nobody_serves_is_left_alone,
     queues_have_slots_of_their_own,
+    what_an_attempt_logs_is_kept_also_when_it_succeeds,
 );
 
 #[derive(Serialize, Deserialize, Job)]
@@ -334,5 +335,21 @@ async fn queues_have_slots_of_their_own(subject: Subject) {
         client.output(job).await.unwrap();
     }
     assert_eq!(most.load(Ordering::SeqCst), 2);
+    worker.shutdown().await;
+}
+
+async fn what_an_attempt_logs_is_kept_also_when_it_succeeds(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client)
+        .handle(|job: Double, cx: Context| async move {
+            cx.log("doubling");
+            Ok::<_, Failure>(2 * job.0)
+        })
+        .start()
+        .unwrap();
+    let job = client.enqueue(&Double(2)).await.unwrap();
+    client.output(&job).await.unwrap();
+    let attempts = client.inspect().attempts(job.id()).await.unwrap();
+    assert_eq!(attempts[0].log.as_deref(), Some("doubling\n"));
     worker.shutdown().await;
 }
