@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod audit;
 mod bench;
 mod cancel;
 mod graph;
@@ -35,6 +36,7 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Audit(audit::Audit),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -53,6 +55,7 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Audit(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

@@ -94,6 +94,8 @@ impl Drive<'_> {
             .name(&format!("{name}/{}", std::process::id()))
             .queue(queue.as_str(), self.parallel)
             .drain_limit(Duration::ZERO)
+            // Commands are slow, and what is shown as running does run.
+            .prefetch(0)
             .handle(handler)
             .start()
             .map_err(|e| CliError::failed("start the worker", e))

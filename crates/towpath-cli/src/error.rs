@@ -134,8 +134,16 @@ impl From<Error> for CliError {
 }
 
 fn trouble(what: &str, error: &StoreError) -> Trouble {
-    Trouble { message: format!("{what}: {error}"), help: Some(remedy(error.kind).to_owned()), is_usage: false }
+    let help = match (error.kind, error.doing) {
+        (StoreErrorKind::Invalid, "connect") => ADDRESS,
+        (kind, _) => remedy(kind),
+    };
+    Trouble { message: format!("{what}: {error}"), help: Some(help.to_owned()), is_usage: false }
 }
+
+/// How a PostgreSQL store is named.
+const ADDRESS: &str = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE; connections are not encrypted, so use a local \
+                       one or a tunnel";
 
 /// What a user can do about an error of the store.
 fn remedy(kind: StoreErrorKind) -> &'static str {

@@ -94,12 +94,16 @@ impl Runner {
         can_start(exec)?;
         let parents = parents::as_json(&cx.upstream().await?);
         if let Some(why) = cx.cancellation() {
-            return Err(stopped(why, String::new()));
+            return Err(stopped(why));
         }
         let running = Running::start(exec, cx, &self.groups)
             .await
             .map_err(|e| Failure::new(format!("cannot start {}: {e}", exec.argv.join(" "))))?;
         let finished = running.finish(parents, cx, self.hurry.clone()).await?;
+        let log = finished.log();
+        if !log.is_empty() {
+            cx.log(&log);
+        }
         conclude(finished)
     }
 }
@@ -125,25 +129,25 @@ fn can_start(exec: &Exec) -> Result<(), Failure> {
 fn conclude(finished: Finished) -> Result<Success, Failure> {
     let status = match finished.how {
         How::Ended(status) => status,
-        How::Stopped(why) => return Err(stopped(why, finished.log())),
+        How::Stopped(why) => return Err(stopped(why)),
     };
     if let Some(problem) = gate::problem(status, &finished.stderr) {
         return Err(Failure::permanent(problem));
     }
     if !status.success() {
-        return Err(Failure::new(finished.error(status)).with_log(finished.log()));
+        return Err(Failure::new(finished.error(status)));
     }
     match finished.stdout.last_line().verdict() {
         Verdict::Output(output) => Ok(Success { output: Some(output), note: None }),
         Verdict::None { note } => Ok(Success { output: None, note }),
-        Verdict::Refused(why) => Err(Failure::permanent(why).with_log(finished.log())),
+        Verdict::Refused(why) => Err(Failure::permanent(why)),
     }
 }
 
-/// A timeout is a failure with a log; everything else that stops a command is not its fault.
-fn stopped(why: Cancellation, log: String) -> Failure {
+/// A timeout is a failure; everything else that stops a command is not its fault.
+fn stopped(why: Cancellation) -> Failure {
     match why {
-        Cancellation::Timeout | Cancellation::Deadline => Failure::new("it took too long").with_log(log),
+        Cancellation::Timeout | Cancellation::Deadline => Failure::new("it took too long"),
         _ => Failure::stopped(),
     }
 }

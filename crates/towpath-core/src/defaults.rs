@@ -70,6 +70,7 @@ pub fn table() -> Vec<DefaultLine> {
         line("attempts of a flow node", FLOW_ATTEMPTS_MAX.to_string(), "commands are not idempotent"),
         line("attempt timeout", "none".into(), "long work is legal"),
         line("crash limit", format!("{CRASH_LIMIT} in a row"), "one bad deploy is not the job's fault"),
+        line("crash limit of a flow node", "none".into(), "each resume is a person's decision"),
         line("lease", format!("{LEASE:?}"), "hand-over in seconds"),
         line("heartbeat", format!("{HEARTBEAT:?} ±10 %"), "two beats may be lost"),
         line("abort grace", format!("{ABORT_GRACE:?}"), "time to clean up"),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use towpath::core::store::Changed;
-use towpath::{Client, GraphId, JobId};
+use towpath::{Client, GraphEnd, GraphId, JobId};
 
 use super::{ActorArgs, ViewArgs};
 use crate::error::CliError;
@@ -30,6 +30,9 @@ impl Cancel {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
         let client = location.open().await?;
+        // What a killed process has left running is not asked but stopped.
+        let groups = location.groups();
+        groups.clear_dead().await.map_err(|e| CliError::failed("stop what an earlier process left running", e))?;
         let graph = GraphId::from_bytes(*self.id.as_bytes());
         let done = if client.inspect().graph(graph).await?.is_some() {
             self.graph(&client, graph).await?
@@ -53,8 +56,15 @@ impl Cancel {
         if ended {
             return Ok(Some(("graph", "had ended already")));
         }
-        let counts = client.cancel_graph(graph, &self.actor.name(), &self.reason).await?;
-        Ok(counts.map(|_| ("graph", "cancelled; what runs was asked to stop")))
+        if client.cancel_graph(graph, &self.actor.name(), &self.reason).await?.is_none() {
+            return Ok(None);
+        }
+        let ended = client.inspect().graph(graph).await?.and_then(|d| d.line.end);
+        Ok(Some(match ended {
+            Some(GraphEnd::Failed) => ("graph", "cancelled; it reads failed, because a node had failed before"),
+            Some(_) => ("graph", "cancelled"),
+            None => ("graph", "cancelled; what runs was asked to stop"),
+        }))
     }
 
     async fn job(&self, client: &Client) -> Result<Option<(&'static str, &'static str)>, CliError> {
