@@ -66,11 +66,11 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
         .collect();
     let wanted: Vec<&str> = wanted.into_iter().collect();
     let names: Vec<&str> = append.nodes().iter().map(|node| node.name.as_str()).collect();
-    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
-    let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
     let Some(graph) = session.run(Query::AppendLockGraph, &[&id.as_uuid()]).await?.into_iter().next() else {
         return refused(Refusal::UnknownGraph { id });
     };
+    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
+    let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
     let key: i64 = graph.try_get(0)?;
     let seen = session.one(Query::AppendLook, &[&key, &names]).await?;
     let stopped = stop(seen.try_get(0)?);

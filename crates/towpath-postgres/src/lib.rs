@@ -28,4 +28,6 @@ mod settle;
 mod store;
 mod turn;
 
+#[doc(hidden)]
+pub use session::{Moment, Pause};
 pub use store::{PostgresOptions, PostgresStore};

@@ -52,6 +52,15 @@ macro_rules! queries {
             $($name,)*
         }
 
+        impl Query {
+            /// The name of its file.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $file,)*
+                }
+            }
+        }
+
         const TABLE: &[(&str, &[Type])] = &[
             $((include_str!(concat!("../queries/", $file, ".sql")), &[$(Type::$kind),*]),)*
         ];
@@ -104,6 +113,7 @@ queries! {
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
+    LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
     Notify = "notify" (TEXT, TEXT_ARRAY);

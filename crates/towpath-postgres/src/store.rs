@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
@@ -21,7 +21,7 @@ use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
-use crate::session::{Link, Server, Session};
+use crate::session::{Link, Pause, Server, Session};
 use crate::{apply, enqueue, extend, migrate, prune, read, rescue, turn};
 
 /// How a store uses its database.
@@ -105,7 +105,7 @@ impl PostgresStore {
             config.application_name("towpath");
         }
         let unnamed = AtomicBool::new(pooled);
-        let server = Arc::new(Server { config, queries: Queries::new(&schema), unnamed });
+        let server = Arc::new(Server { config, queries: Queries::new(&schema), unnamed, pause: OnceLock::new() });
         let link = || Link::new(Arc::clone(&server));
         let inner = Inner {
             client: link(),
@@ -162,6 +162,23 @@ impl PostgresStore {
     #[doc(hidden)]
     pub async fn drop_schema(&self) -> StoreResult<()> {
         self.batch(format!("drop schema if exists {} cascade", quoted(&self.inner.schema))).await
+    }
+
+    /// Calls this around every statement from now on, which are then sent one by one. For tests; the first call counts.
+    #[doc(hidden)]
+    pub fn pause_with(&self, pause: Pause) {
+        let _ = self.inner.server.pause.set(pause);
+    }
+
+    /// The first value that a text answers. For tests.
+    #[doc(hidden)]
+    pub async fn ask(&self, text: impl Into<String>) -> StoreResult<Option<String>> {
+        let text = Arc::new(text.into());
+        let run = move |session: Session| {
+            let text = Arc::clone(&text);
+            async move { session.ask(&text).await }
+        };
+        self.read("look at the server", run).await
     }
 
     async fn batch(&self, text: String) -> StoreResult<()> {

@@ -7,6 +7,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod differential;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod faults;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod interleavings;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod scripts;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::config::DispatchConfig;
 use super::message::PeerNews;
+use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 
 #[derive(Debug)]
@@ -98,7 +99,8 @@ impl Health {
     /// Whom to rescue: those known to be gone at once; those whose lease is over only after a full lease of
     /// unbroken contact, since an outage of the store is nobody's crash.
     pub(super) fn should_rescue(&mut self, now: Duration) -> Option<Vec<Incarnation>> {
-        let settled = self.contact_since.is_some_and(|since| now >= since + self.lease);
+        let settled = self.contact_since.is_some_and(|since| now >= since + self.lease)
+            || fault::is_put_back(Fault::RescueWithoutContact);
         if !self.news.gone.is_empty() || (self.news.expired && settled) {
             self.news.expired = false;
             return Some(std::mem::take(&mut self.news.gone));
