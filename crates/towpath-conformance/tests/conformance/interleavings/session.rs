@@ -123,7 +123,7 @@ impl Session {
                 return Ok(Stand::Paused);
             }
             let text = format!(
-                "select count(*) from pg_stat_activity where application_name = '{}' and wait_event_type = 'Lock'",
+                "select count(*) from pg_stat_activity where application_name = '{}' and cardinality(pg_blocking_pids(pid)) > 0",
                 self.name
             );
             let waits = main.subject().postgres().ask(text).await.map_err(|error| error.to_string())?;
