@@ -68,6 +68,10 @@ fn nodes_locked_out_of_order_are_noticed() {
     if url().is_some() {
         let test = "interleavings::batches_with_the_same_children_in_opposite_orders_never_deadlock";
         caught(Fault::LockOutOfOrder, test, "");
-        caught(Fault::LockOutOfOrder, "interleavings::two_processes_in_every_order_agree", "settle-and-settle-in-batches");
+        caught(
+            Fault::LockOutOfOrder,
+            "interleavings::two_processes_in_every_order_agree",
+            "settle-and-settle-in-batches",
+        );
     }
 }

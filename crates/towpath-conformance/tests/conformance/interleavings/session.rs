@@ -18,6 +18,8 @@ pub(super) struct Session {
     work: Option<JoinHandle<Done>>,
     worker: Option<String>,
     is_one_verb: bool,
+    /// Whether it was seen where it was told to stop.
+    is_paused: bool,
 }
 
 type Done = (Runner<PostgresSubject>, Result<Vec<String>, ScriptError>);
@@ -62,7 +64,7 @@ impl Session {
         };
         let runner = Runner::new(subject).await.unwrap();
         runner.subject().postgres().pause_with(pause);
-        Self { name, gate, runner: Some(runner), work: None, worker: None, is_one_verb: true }
+        Self { name, gate, runner: Some(runner), work: None, worker: None, is_one_verb: true, is_paused: false }
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -96,7 +98,9 @@ impl Session {
         if self.work.is_none() {
             return Err("it is at nothing".into());
         }
-        if std::mem::take(&mut *self.gate.is_reached.lock().unwrap()) {
+        // One that was seen to wait goes on by itself, and may have come to where it stops meanwhile.
+        if std::mem::take(&mut self.is_paused) {
+            *self.gate.is_reached.lock().unwrap() = false;
             self.gate.opened.notify_one();
         }
         Ok(())
@@ -120,6 +124,7 @@ impl Session {
                 return Ok(Stand::Done);
             }
             if *self.gate.is_reached.lock().unwrap() {
+                self.is_paused = true;
                 return Ok(Stand::Paused);
             }
             let text = format!(
