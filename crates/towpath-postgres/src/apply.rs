@@ -191,6 +191,7 @@ impl Orders<'_> {
 
     /// Counts the parents of every node that is not released anew, and puts each where its counters say.
     async fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
+        self.session.run(Query::RecountUndecided, &[&graph]).await?;
         self.session.run(Query::RecountLock, &[&graph]).await?;
         self.session.run(Query::RecountNodes, &[&graph]).await?;
         let mut repaired = 0;

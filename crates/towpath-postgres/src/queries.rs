@@ -68,9 +68,11 @@ macro_rules! queries {
 }
 
 queries! {
+    AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
     AppendLockGraph = "append_lock_graph" (UUID);
     AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
+    AppendLockUndecided = "append_lock_undecided" (UUID);
     AppendLook = "append_look" (INT8, TEXT_ARRAY);
     AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4);
     AskCancel = "ask_cancel" (INT8_ARRAY, TEXT_ARRAY);
@@ -134,6 +136,7 @@ queries! {
     ReleaseHold = "release_hold" (INT8_ARRAY);
     ReleaseLease = "release_lease" (INT8, INT8, INT8, INT4, INT8_ARRAY, INT2_ARRAY);
     ReleaseReady = "release_ready" (INT8, INT8_ARRAY, BOOL);
+    RecountUndecided = "recount_undecided" (INT8);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     SettleAgain = "settle_again" (INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
