@@ -75,3 +75,11 @@ fn nodes_locked_out_of_order_are_noticed() {
         );
     }
 }
+
+#[test]
+fn a_worker_that_rescues_before_it_has_spoken_to_the_store_for_a_lease_is_noticed() {
+    let test = "simulation::workers_lose_nothing_and_repeat_nothing_whatever_happens_to_them";
+    caught(Fault::RescueWithoutContact, test, "");
+    caught(Fault::SkipFence, test, "");
+    caught(Fault::ReleaseTwice, test, "");
+}

@@ -14,5 +14,7 @@ mod interleavings;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod scripts;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod simulation;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -201,16 +201,14 @@ impl Traffic {
         self.pending.is_some() && self.retry_at.is_none_or(|at| at > now)
     }
 
-    pub(super) fn retry_at(&self) -> Duration {
-        self.retry_at.unwrap_or(Duration::MAX)
-    }
-
-    pub(super) fn next_wake(&self) -> Duration {
+    /// When there is something to send. A worker without room does not look for work: for it, a moment to look that has
+    /// passed would be a wake that never ends.
+    pub(super) fn next_wake(&self, looks: bool) -> Duration {
         if self.pending.is_some() {
-            return self.retry_at();
+            return self.retry_at.unwrap_or(Duration::MAX);
         }
         let flush = if self.outbox.is_empty() { Duration::MAX } else { self.outbox_since + self.flush };
-        self.look_at.min(flush)
+        if looks { self.look_at.min(flush) } else { flush }
     }
 
     // ---- what to send -------------------------------------------------------------------------

@@ -115,8 +115,10 @@ impl Health {
         }
     }
 
-    pub(super) fn next_wake(&self) -> Duration {
+    /// When there is something to do. Only a worker that claims looks after others: for one that does not, a moment to
+    /// look at them that has passed would be a wake that never ends.
+    pub(super) fn next_wake(&self, claims: bool) -> Duration {
         let beat = if self.beat_pending { Duration::MAX } else { self.beat_at };
-        beat.min(self.look_for_peers_at).min(self.prune_at)
+        if claims { beat.min(self.look_for_peers_at).min(self.prune_at) } else { beat }
     }
 }

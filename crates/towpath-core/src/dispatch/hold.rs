@@ -77,8 +77,11 @@ impl Holding {
         self.running
     }
 
+    /// In the order of their keys: the same events are to have the same effects.
     pub(super) fn fences(&self) -> Vec<Fence> {
-        self.held.values().map(|h| h.fence).collect()
+        let mut fences: Vec<Fence> = self.held.values().map(|h| h.fence).collect();
+        fences.sort_unstable_by_key(|f| f.key);
+        fences
     }
 
     pub(super) fn running_fences(&self) -> Vec<Fence> {

@@ -290,6 +290,40 @@ fn a_shutdown_hands_back_drains_and_leaves() {
 }
 
 #[test]
+fn a_worker_that_claims_nothing_sleeps_until_its_next_beat() {
+    let mut bench = Bench::new(1);
+    bench.event(Event::Timer);
+    assert!(bench.dispatcher.next_wake() > bench.now, "its first beat is not answered yet");
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    for command in [Command::Quiet, Command::Shutdown] {
+        bench.event(Event::Command(command));
+        for _ in 0..20 {
+            bench.after(500 * MS);
+            bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+            assert!(bench.dispatcher.next_wake() > bench.now, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn a_worker_without_a_free_slot_does_not_wake_to_look_for_work() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1), job(2, 1)]);
+    bench.after(1_000 * MS);
+    let turn = bench.turn().unwrap();
+    assert_eq!(turn.settle.len(), 1, "what was fetched ahead goes back");
+    bench.answer(&turn, vec![]);
+    for _ in 0..20 {
+        bench.after(400 * MS);
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        assert!(bench.dispatcher.next_wake() > bench.now);
+    }
+}
+
+#[test]
 fn a_shutdown_ends_even_if_the_store_is_out_of_reach() {
     let mut bench = Bench::serving(1);
     bench.event(Event::Command(Command::Shutdown));

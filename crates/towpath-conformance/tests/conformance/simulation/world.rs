@@ -1,0 +1,735 @@
+//! The world of a run: virtual time, the wire between workers and the store, and what goes wrong on it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use towpath_conformance::Chance;
+use towpath_core::dispatch::{
+    CancelWhy, Command, DispatchConfig, Dispatcher, Effect, Event, Failure, PeerNews, QueueSlots,
+};
+use towpath_core::store::{
+    Beat, Change, Changed, Enqueue, HostId, JobFilter, Order, Page, Rescue, Served, StoreResult, Turn, WorkerIdentity,
+};
+use towpath_core::{
+    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Queue, Report, State, Store, StoreError,
+    StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
+};
+
+use super::script::{self, Behaviour, Heeds, up_to};
+use super::watch::{self, Watch};
+
+/// How a run is spoilt, to see an oracle turn red.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sabotage {
+    None,
+    /// A handler's end is never told.
+    LoseAnEnd,
+    /// A worker is told that another one is gone which lives.
+    FalseNews,
+    /// The lease of a worker that lives is said to be over for a rescue.
+    RescueTheLiving,
+    SpoilACounter,
+    TellASuccessTwice,
+    HideAFailure,
+    /// One worker is not told to leave.
+    KeepAWorker,
+    /// One worker hears nothing any more, not even the time.
+    StopAClock,
+}
+
+/// What happened in a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    jobs: u64,
+    successes: u64,
+    failures: u64,
+    crashes: u64,
+    kills: u64,
+    stalls: u64,
+    outages: u64,
+    lost_questions: u64,
+    lost_answers: u64,
+    late_questions: u64,
+    cancels: u64,
+    twice_at_once: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.jobs += other.jobs;
+        self.successes += other.successes;
+        self.failures += other.failures;
+        self.crashes += other.crashes;
+        self.kills += other.kills;
+        self.stalls += other.stalls;
+        self.outages += other.outages;
+        self.lost_questions += other.lost_questions;
+        self.lost_answers += other.lost_answers;
+        self.late_questions += other.late_questions;
+        self.cancels += other.cancels;
+        self.twice_at_once += other.twice_at_once;
+    }
+
+    /// Whether everything that can go wrong has.
+    pub(super) fn proves_something(&self) -> bool {
+        let counts = [
+            self.successes / 1_000,
+            self.failures / 100,
+            self.crashes / 50,
+            self.kills / 50,
+            self.stalls / 50,
+            self.outages / 50,
+            self.lost_questions / 100,
+            self.lost_answers / 100,
+            self.late_questions / 50,
+            self.cancels / 50,
+            self.twice_at_once / 5,
+        ];
+        counts.iter().all(|count| *count > 0)
+    }
+}
+
+struct Worker {
+    dispatcher: Dispatcher,
+    id: Incarnation,
+    started: Duration,
+    build: u64,
+    is_up: bool,
+    hears: bool,
+    /// Until then its beats do not get through.
+    stalled_until: Duration,
+    handlers: BTreeMap<i64, Handler>,
+    /// Only the newest look counts.
+    looks: u64,
+}
+
+struct Handler {
+    fence: Fence,
+    id: JobId,
+    since: Timestamp,
+    report: Report,
+    heeds: Heeds,
+    /// Only the newest plan to end counts.
+    plan: u64,
+}
+
+enum What {
+    Look { worker: usize, look: u64 },
+    Asks { worker: usize, ask: Ask, answer: Wire },
+    Hears { worker: usize, event: Event },
+    Ends { worker: usize, key: i64, plan: u64 },
+    Chaos,
+}
+
+enum Ask {
+    Turn(Box<Turn>),
+    Rescue(Box<Rescue>),
+    Beat(Box<Beat>),
+    Peers,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    Whole,
+    Lost,
+    /// Nobody waits for it any more.
+    Dropped,
+}
+
+pub(super) struct World {
+    chance: Chance,
+    sabotage: Sabotage,
+    is_spoilt: bool,
+    clock: ManualClock,
+    store: MemoryStore,
+    now: Duration,
+    due: BTreeMap<(Duration, u64), What>,
+    drawn: u64,
+    workers: Vec<Worker>,
+    watch: Watch,
+    tally: Tally,
+    outage_until: Duration,
+    jobs: BTreeSet<JobId>,
+    graphs: Vec<GraphId>,
+}
+
+type Verdict = Result<(), String>;
+
+const START: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
+/// So long things go wrong.
+const CHAOS: Duration = Duration::from_secs(90);
+/// By then everything must have ended.
+const END_BY: Duration = Duration::from_secs(1_800);
+/// More events at one instant than this: the workers go round in circles.
+const AT_ONCE_MAX: u32 = 20_000;
+
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("the store in memory waits for nothing"),
+    }
+}
+
+impl World {
+    pub(super) fn new(seed: u64, sabotage: Sabotage) -> Self {
+        let clock = ManualClock::at(START);
+        Self {
+            chance: Chance::new(seed),
+            sabotage,
+            is_spoilt: false,
+            store: MemoryStore::new(clock.clone()),
+            clock,
+            now: Duration::ZERO,
+            due: BTreeMap::new(),
+            drawn: 0,
+            workers: Vec::new(),
+            watch: Watch::default(),
+            tally: Tally::default(),
+            outage_until: Duration::ZERO,
+            jobs: BTreeSet::new(),
+            graphs: Vec::new(),
+        }
+    }
+
+    /// One run from its beginning to an empty store.
+    pub(super) fn run(mut self) -> Result<Tally, String> {
+        for _ in 0..2 + self.chance.below(3) {
+            self.join();
+        }
+        self.at(Duration::ZERO, What::Chaos);
+        self.go_on(CHAOS, |_| false)?;
+        self.outage_until = Duration::ZERO;
+        self.join();
+        self.go_on(CHAOS + Duration::from_secs(200), |world| world.is_over())?;
+        // Another build tries what the last one could not read.
+        self.join();
+        self.go_on(END_BY, |world| world.is_over())?;
+        self.everything_has_ended()?;
+        // Who was killed last is still to be found by the living.
+        self.go_on(self.now + Duration::from_secs(60), |_| false)?;
+        self.everybody_leaves()?;
+        self.nothing_is_left()?;
+        self.tally.crashes = self.watch.crashes;
+        Ok(self.tally)
+    }
+
+    fn at(&mut self, after: Duration, what: What) {
+        self.drawn += 1;
+        self.due.insert((self.now + after, self.drawn), what);
+    }
+
+    /// Lets things happen up to a moment, or until it is so.
+    fn go_on(&mut self, until: Duration, is_so: impl Fn(&Self) -> bool) -> Verdict {
+        let (mut at_once, mut checked) = (0, self.now);
+        while let Some(entry) = self.due.first_entry() {
+            let (at, _) = *entry.key();
+            if at > until {
+                break;
+            }
+            let what = entry.remove();
+            at_once = if at > self.now { 0 } else { at_once + 1 };
+            if at_once > AT_ONCE_MAX {
+                return Err(format!("the workers go round in circles at {at:?}"));
+            }
+            self.now = at;
+            self.clock.set(self.instant());
+            self.happen(what)?;
+            if self.now > checked + Duration::from_secs(1) {
+                checked = self.now;
+                if is_so(self) {
+                    return Ok(());
+                }
+            }
+        }
+        self.now = until;
+        self.clock.set(self.instant());
+        Ok(())
+    }
+
+    fn instant(&self) -> Timestamp {
+        START + self.now
+    }
+
+    fn is_calm(&self) -> bool {
+        self.now >= CHAOS
+    }
+
+    fn happen(&mut self, what: What) -> Verdict {
+        match what {
+            What::Look { worker, look } => {
+                if self.workers[worker].looks == look {
+                    self.tell(worker, Event::Timer)?;
+                }
+                Ok(())
+            }
+            What::Hears { worker, event } => self.tell(worker, event),
+            What::Ends { worker, key, plan } => self.handler_ends(worker, key, plan),
+            What::Asks { worker, ask, answer } => self.ask(worker, ask, answer),
+            What::Chaos => self.chaos(),
+        }
+    }
+
+    // ---- workers ------------------------------------------------------------------------------
+
+    fn join(&mut self) {
+        let id = Incarnation::from_bytes(script::id(&mut self.chance));
+        let build = self.workers.len() as u64 + 1;
+        let identity = WorkerIdentity { name: format!("w{build}"), host: HostId::default(), build, queues: vec![] };
+        let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
+        let queues = vec![QueueSlots { queue: Queue::default(), slots: 1 + self.chance.below(4) as u16, serves }];
+        self.workers.push(Worker {
+            dispatcher: Dispatcher::new(DispatchConfig::new(id, identity, queues)),
+            id,
+            started: self.now,
+            build,
+            is_up: true,
+            hears: true,
+            stalled_until: Duration::ZERO,
+            handlers: BTreeMap::new(),
+            looks: 0,
+        });
+        let worker = self.workers.len() - 1;
+        self.at(Duration::ZERO, What::Hears { worker, event: Event::Timer });
+    }
+
+    fn tell(&mut self, worker: usize, event: Event) -> Verdict {
+        let it = &mut self.workers[worker];
+        if !it.is_up || !it.hears {
+            return Ok(());
+        }
+        let local = self.now - it.started;
+        let effects = it.dispatcher.advance(event, local);
+        for effect in effects {
+            self.carry_out(worker, effect)?;
+        }
+        let it = &mut self.workers[worker];
+        if it.is_up {
+            it.looks += 1;
+            let wake = it.dispatcher.next_wake().saturating_sub(local).min(Duration::from_secs(3_600));
+            let look = it.looks;
+            self.at(wake, What::Look { worker, look });
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, worker: usize, effect: Effect) -> Verdict {
+        match effect {
+            Effect::Turn(turn) => self.send(worker, Ask::Turn(turn)),
+            Effect::Rescue(ask) => self.send(worker, Ask::Rescue(ask)),
+            Effect::Beat(beat) => self.send(worker, Ask::Beat(beat)),
+            Effect::LookForPeers => self.send(worker, Ask::Peers),
+            Effect::Prune => drop(at_once(self.store.prune(100)).map_err(|error| error.to_string())?),
+            Effect::Start(job) => return self.handler_begins(worker, job.head.fence, job.head.id),
+            Effect::Cancel { fence, why } => self.interrupt(worker, fence, Some(why)),
+            Effect::Abort { fence } => self.interrupt(worker, fence, None),
+            Effect::Stuck { .. } => {}
+            Effect::Gone => {
+                let it = &mut self.workers[worker];
+                it.is_up = false;
+                // One that left in a hurry has left its jobs to its lease.
+                self.watch.excused.insert(it.id);
+                it.handlers.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn handler_begins(&mut self, worker: usize, fence: Fence, id: JobId) -> Verdict {
+        let since = self.instant();
+        for other in self.workers.iter().filter(|other| other.is_up) {
+            for handler in other.handlers.values().filter(|handler| handler.id == id) {
+                self.tally.twice_at_once += 1;
+                self.watch.begins(id, handler.fence, handler.since, since)?;
+            }
+        }
+        let build = self.workers[worker].build;
+        let is_calm = self.is_calm();
+        let Behaviour { report, takes, heeds } = script::behaviour(&mut self.chance, build, is_calm);
+        let plan = self.drawn;
+        self.workers[worker].handlers.insert(fence.key, Handler { fence, id, since, report, heeds, plan });
+        if self.spoils(Sabotage::LoseAnEnd) {
+            return Ok(());
+        }
+        self.at(takes, What::Ends { worker, key: fence.key, plan });
+        Ok(())
+    }
+
+    /// A handler is told to stop, or (without a why) stopped by force.
+    fn interrupt(&mut self, worker: usize, fence: Fence, why: Option<CancelWhy>) {
+        let wait = match why {
+            Some(_) => up_to(&mut self.chance, 500),
+            None => up_to(&mut self.chance, 30_000),
+        };
+        let plan = self.drawn;
+        let Some(handler) = self.workers[worker].handlers.get_mut(&fence.key).filter(|h| h.fence == fence) else {
+            return;
+        };
+        let stops = match (&why, handler.heeds) {
+            (Some(_), Heeds::Cancel) | (None, _) => true,
+            (Some(_), Heeds::Abort | Heeds::Nothing) => false,
+        };
+        if !stops {
+            return;
+        }
+        let wait = if why.is_none() && handler.heeds != Heeds::Nothing { Duration::ZERO } else { wait };
+        handler.report = Report::Stopped;
+        handler.plan = plan;
+        self.at(wait, What::Ends { worker, key: fence.key, plan });
+    }
+
+    fn handler_ends(&mut self, worker: usize, key: i64, plan: u64) -> Verdict {
+        let it = &mut self.workers[worker];
+        if it.handlers.get(&key).is_none_or(|handler| handler.plan != plan) {
+            return Ok(());
+        }
+        let Some(Handler { fence, report, .. }) = it.handlers.remove(&key) else { return Ok(()) };
+        self.tell(worker, Event::Finished { fence, report })
+    }
+
+    // ---- the wire -----------------------------------------------------------------------------
+
+    fn send(&mut self, worker: usize, ask: Ask) {
+        let way = up_to(&mut self.chance, 40);
+        let is_stalled = self.now < self.workers[worker].stalled_until;
+        let is_beat = matches!(ask, Ask::Beat(_));
+        let roll = if self.is_calm() { 99 } else { self.chance.below(100) };
+        let patience = Duration::from_secs(1) + up_to(&mut self.chance, 2_000);
+        match roll {
+            // Beats are lost only where that is what a worker suffers from, so that nobody's lease is over by accident.
+            _ if is_beat && is_stalled => self.fail(worker, &ask, Failure::Other, patience),
+            0..4 if !is_beat => {
+                self.tally.lost_questions += 1;
+                self.fail(worker, &ask, Failure::Other, patience);
+            }
+            4..7 => {
+                self.tally.lost_answers += 1;
+                self.at(way, What::Asks { worker, ask, answer: Wire::Lost });
+            }
+            7..9 if !is_beat => {
+                self.tally.late_questions += 1;
+                self.fail(worker, &ask, Failure::Other, patience);
+                let late = patience + up_to(&mut self.chance, 3_000);
+                self.at(late, What::Asks { worker, ask, answer: Wire::Dropped });
+            }
+            _ => self.at(way, What::Asks { worker, ask, answer: Wire::Whole }),
+        }
+    }
+
+    fn fail(&mut self, worker: usize, ask: &Ask, failure: Failure, after: Duration) {
+        let event = match ask {
+            Ask::Turn(_) => Event::Turn(Err(failure)),
+            Ask::Rescue(_) => Event::Rescued(Err(failure)),
+            Ask::Beat(_) => Event::Beat(Err(failure)),
+            Ask::Peers => return,
+        };
+        self.at(after, What::Hears { worker, event });
+    }
+
+    /// A question has come to the store.
+    fn ask(&mut self, worker: usize, ask: Ask, answer: Wire) -> Verdict {
+        let patience = up_to(&mut self.chance, 2_000);
+        if self.now < self.outage_until {
+            if answer != Wire::Dropped {
+                self.fail(worker, &ask, Failure::Other, patience);
+            }
+            return Ok(());
+        }
+        let event = match &ask {
+            Ask::Turn(turn) => Event::Turn(self.turn(turn)?),
+            Ask::Rescue(ask) => Event::Rescued(self.rescue(ask)?),
+            Ask::Beat(beat) => {
+                let reply = at_once(self.store.extend(Beat::clone(beat))).map_err(|error| error.to_string())?;
+                self.watch.beaten(beat, reply.now);
+                Event::Beat(Ok(reply))
+            }
+            Ask::Peers => Event::Peers(self.peers(worker)?),
+        };
+        match answer {
+            Wire::Whole => {
+                let way = up_to(&mut self.chance, 40);
+                self.at(way, What::Hears { worker, event });
+            }
+            Wire::Lost => self.fail(worker, &ask, Failure::Other, patience),
+            Wire::Dropped => {}
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, turn: &Turn) -> Result<Result<Box<towpath_core::store::TurnReply>, Failure>, String> {
+        let reply = match at_once(self.store.turn(turn.clone())) {
+            Ok(reply) => reply,
+            Err(error) => return failed(&error).map(Err),
+        };
+        self.watch.turned(turn, &reply)?;
+        if let Some(id) = self.watch.any_success().filter(|_| self.spoils(Sabotage::TellASuccessTwice)) {
+            self.watch.tell_twice(id)?;
+        }
+        Ok(Ok(Box::new(reply)))
+    }
+
+    fn rescue(&mut self, ask: &Rescue) -> Result<Result<towpath_core::store::RescueReply, Failure>, String> {
+        let reply = match at_once(self.store.rescue(ask.clone())) {
+            Ok(reply) => reply,
+            Err(error) => return failed(&error).map(Err),
+        };
+        if self.sabotage != Sabotage::FalseNews {
+            self.watch.rescued(ask, &reply)?;
+        } else {
+            // This oracle would see it first.
+            let _ = self.watch.rescued(ask, &reply);
+        }
+        Ok(Ok(reply))
+    }
+
+    fn peers(&mut self, worker: usize) -> Result<PeerNews, String> {
+        let now = self.instant();
+        let me = self.workers[worker].id;
+        let peers = at_once(self.store.peers()).map_err(|error| error.to_string())?;
+        let mut news = PeerNews::default();
+        for peer in peers.iter().filter(|peer| peer.worker != me) {
+            news.expired |= peer.lease_until <= now;
+        }
+        let lies = matches!(self.sabotage, Sabotage::FalseNews | Sabotage::RescueTheLiving);
+        let others = self.workers.iter().filter(|other| other.is_up && other.id != me && !other.handlers.is_empty());
+        if lies && let Some(other) = others.map(|other| other.id).next() {
+            news.gone.push(other);
+        }
+        Ok(news)
+    }
+
+    // ---- what goes wrong ----------------------------------------------------------------------
+
+    fn chaos(&mut self) -> Verdict {
+        if self.is_calm() {
+            return Ok(());
+        }
+        let next = up_to(&mut self.chance, 1_500);
+        self.at(next, What::Chaos);
+        let up: Vec<usize> = (0..self.workers.len()).filter(|at| self.workers[*at].is_up).collect();
+        let some = self.chance.pick(&up).copied();
+        match (self.chance.below(100), some) {
+            (0..55, _) => self.enqueue(),
+            (55..62, _) => self.append(),
+            (62..67, Some(worker)) if up.len() > 1 => {
+                self.tally.kills += 1;
+                let it = &mut self.workers[worker];
+                it.is_up = false;
+                it.handlers.clear();
+                self.watch.excused.insert(it.id);
+                Ok(())
+            }
+            (67..72, _) => {
+                self.join();
+                Ok(())
+            }
+            (72..75, Some(worker)) => {
+                self.tally.stalls += 1;
+                let it = &mut self.workers[worker];
+                it.stalled_until = self.now + Duration::from_secs(12) + up_to(&mut self.chance, 8_000);
+                self.watch.excused.insert(it.id);
+                Ok(())
+            }
+            (75..77, _) => {
+                self.tally.outages += 1;
+                self.outage_until = self.now + up_to(&mut self.chance, 20_000);
+                Ok(())
+            }
+            (77..80, Some(worker)) if up.len() > 1 => self.tell(worker, Event::Command(Command::Shutdown)),
+            (80..84, Some(worker)) => {
+                let wish = if self.chance.percent(50) { Command::Quiet } else { Command::Resume };
+                self.tell(worker, Event::Command(wish))
+            }
+            (84..92, _) => self.cancel(),
+            _ => self.recount(),
+        }
+    }
+
+    fn enqueue(&mut self) -> Verdict {
+        let now = self.instant();
+        let (items, ids, graph) = script::items(&mut self.chance, now);
+        let placed = at_once(self.store.enqueue(Enqueue { items })).map_err(|error| error.to_string())?;
+        if let Some(refused) = placed.items.iter().find_map(|placed| placed.as_ref().err()) {
+            return Err(format!("new work is refused: {refused}"));
+        }
+        self.jobs.extend(ids);
+        self.graphs.extend(graph);
+        self.hint(&Event::Hint)
+    }
+
+    fn append(&mut self) -> Verdict {
+        let now = self.instant();
+        let Some(graph) = self.chance.pick(&self.graphs).copied() else { return Ok(()) };
+        let (item, ids) = script::append(&mut self.chance, now, graph);
+        let placed = at_once(self.store.enqueue(Enqueue::one(item))).map_err(|error| error.to_string())?;
+        // A stopped graph takes nothing.
+        if placed.items.iter().all(Result::is_ok) {
+            self.jobs.extend(ids);
+        }
+        self.hint(&Event::Hint)
+    }
+
+    /// Hints are lossy: some hear it.
+    fn hint(&mut self, hint: &Event) -> Verdict {
+        for worker in 0..self.workers.len() {
+            if self.chance.percent(50) {
+                let event = if matches!(hint, Event::Hint) { Event::Hint } else { Event::CancelHint };
+                self.tell(worker, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self) -> Verdict {
+        self.tally.cancels += 1;
+        if self.chance.percent(50)
+            && let Some(graph) = self.chance.pick(&self.graphs).copied()
+        {
+            self.apply(cancel_graph_step(graph, None, "ann", ""))?;
+            loop {
+                let jobs = at_once(self.store.settleable(graph, 512)).map_err(|error| error.to_string())?;
+                if jobs.is_empty() {
+                    break;
+                }
+                self.apply(cancel_graph_step(graph, Some(&jobs), "ann", ""))?;
+            }
+        } else {
+            let jobs: Vec<JobId> = self.jobs.iter().copied().collect();
+            if let Some(job) = self.chance.pick(&jobs) {
+                self.apply(cancel_job(*job, "ann", ""))?;
+            }
+        }
+        self.hint(&Event::CancelHint)
+    }
+
+    fn apply(&mut self, order: Order) -> Result<Vec<Changed>, String> {
+        Ok(at_once(self.store.apply(order)).map_err(|error| error.to_string())?.changes)
+    }
+
+    fn recount(&mut self) -> Verdict {
+        for graph in self.graphs.clone() {
+            let spoilt = self.sabotage == Sabotage::SpoilACounter && !self.is_spoilt;
+            if spoilt && let Some(job) = self.waiting_node(graph)? {
+                self.is_spoilt = self.store.corrupt(job, 1, 0);
+            }
+            let change = Change::Recount { graph };
+            let order = Order { actor: "sweeper".into(), reason: String::new(), changes: vec![change] };
+            for changed in self.apply(order)? {
+                if let Changed::Recounted { repaired } = changed
+                    && repaired > 0
+                {
+                    return Err(format!("a recount of {graph} repaired {repaired}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn waiting_node(&self, graph: GraphId) -> Result<Option<JobId>, String> {
+        let filter = JobFilter { state: Some(State::Waiting), graph: Some(graph), ..JobFilter::default() };
+        let jobs = at_once(self.store.inspect().jobs(filter, Page::default())).map_err(|error| error.to_string())?;
+        Ok(jobs.first().map(|line| line.id))
+    }
+
+    /// Whether it is this run's sabotage, and its first time.
+    fn spoils(&mut self, sabotage: Sabotage) -> bool {
+        let spoils = self.sabotage == sabotage && !self.is_spoilt;
+        self.is_spoilt |= spoils;
+        spoils
+    }
+
+    // ---- how it ends --------------------------------------------------------------------------
+
+    fn open(&self, state: State) -> StoreResult<usize> {
+        let filter = JobFilter { state: Some(state), ..JobFilter::default() };
+        Ok(at_once(self.store.inspect().jobs(filter, Page { after: None, limit: 5 }))?.len())
+    }
+
+    fn is_over(&self) -> bool {
+        let states = [State::Running, State::Ready, State::Waiting, State::Blocked];
+        states.iter().all(|state| self.open(*state).is_ok_and(|open| open == 0)) && self.graphs_open().is_empty()
+    }
+
+    fn graphs_open(&self) -> Vec<GraphId> {
+        let is_open = |graph: &&GraphId| {
+            let detail = at_once(self.store.inspect().graph(**graph));
+            detail.is_ok_and(|detail| detail.is_some_and(|detail| detail.line.end.is_none()))
+        };
+        self.graphs.iter().filter(is_open).copied().collect()
+    }
+
+    fn everything_has_ended(&mut self) -> Verdict {
+        if let Some(graph) = self.graphs_open().first() {
+            return Err(format!("{graph} has not ended by {:?}", self.now));
+        }
+        self.tally.jobs = self.jobs.len() as u64;
+        let first = self.jobs.iter().find(|id| self.watch.failures_of(**id) > 0).copied();
+        if let Some(id) = first.filter(|_| self.spoils(Sabotage::HideAFailure)) {
+            self.watch.failures.remove(&id);
+        }
+        for id in &self.jobs {
+            let job = at_once(self.store.inspect().job(*id)).map_err(|error| error.to_string())?;
+            let Some(line) = job.map(|job| job.line) else { return Err(format!("{id} is lost")) };
+            let State::Ended(end) = line.state else {
+                return Err(format!("{id} has not ended by {:?}: {:?}", self.now, line.state));
+            };
+            let has_succeeded = end == towpath_core::End::Succeeded;
+            if has_succeeded != self.watch.has_succeeded(*id) {
+                return Err(format!("{id} ended {end:?}, which no worker was told"));
+            }
+            let expected = self.watch.failures_of(*id);
+            if line.counters.failures != expected {
+                return Err(format!("{id} has {} failures, {expected} were reported", line.counters.failures));
+            }
+            self.tally.successes += u64::from(has_succeeded);
+            self.tally.failures += u64::from(expected);
+        }
+        self.recount()
+    }
+
+    fn everybody_leaves(&mut self) -> Verdict {
+        let up: Vec<usize> = (0..self.workers.len()).filter(|at| self.workers[*at].is_up).collect();
+        for (at, worker) in up.iter().enumerate() {
+            if at == 0 && self.spoils(Sabotage::StopAClock) {
+                self.workers[*worker].hears = false;
+            }
+            if at == 0 && self.spoils(Sabotage::KeepAWorker) {
+                self.workers[*worker].is_up = false;
+                continue;
+            }
+            self.tell(*worker, Event::Command(Command::Shutdown))?;
+        }
+        self.go_on(self.now + watch::LEAVE_MAX, |world| world.workers.iter().all(|worker| !worker.is_up))?;
+        match self.workers.iter().find(|worker| worker.is_up) {
+            Some(worker) => Err(format!("{} has not left", worker.id)),
+            None => Ok(()),
+        }
+    }
+
+    fn nothing_is_left(&mut self) -> Verdict {
+        self.clock.advance(Duration::from_secs(60 * 86_400));
+        loop {
+            let pruned = at_once(self.store.prune(1_000)).map_err(|error| error.to_string())?;
+            if pruned.is_empty() {
+                break;
+            }
+        }
+        let left = at_once(self.store.inspect().workers()).map_err(|error| error.to_string())?;
+        let left: Vec<_> = left.iter().map(|worker| &worker.name).collect();
+        let census = at_once(self.store.inspect().census()).map_err(|error| error.to_string())?;
+        watch::is_empty(&census).map_err(|what| format!("{what}, workers {left:?}"))
+    }
+}
+
+/// What a store may refuse a worker.
+fn failed(error: &StoreError) -> Result<Failure, String> {
+    match error.kind {
+        StoreErrorKind::UnknownWorker => Ok(Failure::UnknownWorker),
+        StoreErrorKind::StaleTurn => Ok(Failure::StaleTurn),
+        _ => Err(format!("the store refuses a worker: {error}")),
+    }
+}
