@@ -324,6 +324,24 @@ fn a_worker_without_a_free_slot_does_not_wake_to_look_for_work() {
 }
 
 #[test]
+fn a_job_that_was_lost_and_comes_back_does_not_cost_a_slot() {
+    let mut bench = Bench::serving(2);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0 });
+    bench.after(2_000 * MS);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 2)]);
+    assert_eq!((bench.started(), bench.dispatcher.running()), (vec![1, 1], 2), "the lost handler is still at work");
+    bench.event(done(1, 2));
+    bench.event(done(1, 1));
+    assert_eq!(bench.dispatcher.running(), 0);
+    bench.after(2_000 * MS);
+    let settled: Vec<_> = bench.turn().unwrap().settle.iter().map(|settle| settle.fence).collect();
+    assert_eq!(settled, [job(1, 2).head.fence], "and only what counts is sent");
+}
+
+#[test]
 fn a_shutdown_ends_even_if_the_store_is_out_of_reach() {
     let mut bench = Bench::serving(1);
     bench.event(Event::Command(Command::Shutdown));

@@ -102,13 +102,12 @@ struct Worker {
     hears: bool,
     /// Until then its beats do not get through.
     stalled_until: Duration,
-    handlers: BTreeMap<i64, Handler>,
+    handlers: BTreeMap<Fence, Handler>,
     /// Only the newest look counts.
     looks: u64,
 }
 
 struct Handler {
-    fence: Fence,
     id: JobId,
     since: Timestamp,
     report: Report,
@@ -121,7 +120,7 @@ enum What {
     Look { worker: usize, look: u64 },
     Asks { worker: usize, ask: Ask, answer: Wire },
     Hears { worker: usize, event: Event },
-    Ends { worker: usize, key: i64, plan: u64 },
+    Ends { worker: usize, fence: Fence, plan: u64 },
     Chaos,
 }
 
@@ -210,8 +209,9 @@ impl World {
         self.join();
         self.go_on(END_BY, |world| world.is_over())?;
         self.everything_has_ended()?;
-        // Who was killed last is still to be found by the living.
-        self.go_on(self.now + Duration::from_secs(60), |_| false)?;
+        // Who was killed last is still to be found by the living, and handlers that have lost their jobs come to an end:
+        // a worker with one that does not says no goodbye.
+        self.go_on(self.now + Duration::from_secs(120), |_| false)?;
         self.everybody_leaves()?;
         self.nothing_is_left()?;
         self.tally.crashes = self.watch.crashes;
@@ -268,7 +268,7 @@ impl World {
                 Ok(())
             }
             What::Hears { worker, event } => self.tell(worker, event),
-            What::Ends { worker, key, plan } => self.handler_ends(worker, key, plan),
+            What::Ends { worker, fence, plan } => self.handler_ends(worker, fence, plan),
             What::Asks { worker, ask, answer } => self.ask(worker, ask, answer),
             What::Chaos => self.chaos(),
         }
@@ -342,20 +342,20 @@ impl World {
     fn handler_begins(&mut self, worker: usize, fence: Fence, id: JobId) -> Verdict {
         let since = self.instant();
         for other in self.workers.iter().filter(|other| other.is_up) {
-            for handler in other.handlers.values().filter(|handler| handler.id == id) {
+            for (fence, handler) in other.handlers.iter().filter(|(_, handler)| handler.id == id) {
                 self.tally.twice_at_once += 1;
-                self.watch.begins(id, handler.fence, handler.since, since)?;
+                self.watch.begins(id, *fence, handler.since, since)?;
             }
         }
         let build = self.workers[worker].build;
         let is_calm = self.is_calm();
         let Behaviour { report, takes, heeds } = script::behaviour(&mut self.chance, build, is_calm);
         let plan = self.drawn;
-        self.workers[worker].handlers.insert(fence.key, Handler { fence, id, since, report, heeds, plan });
+        self.workers[worker].handlers.insert(fence, Handler { id, since, report, heeds, plan });
         if self.spoils(Sabotage::LoseAnEnd) {
             return Ok(());
         }
-        self.at(takes, What::Ends { worker, key: fence.key, plan });
+        self.at(takes, What::Ends { worker, fence, plan });
         Ok(())
     }
 
@@ -366,9 +366,7 @@ impl World {
             None => up_to(&mut self.chance, 30_000),
         };
         let plan = self.drawn;
-        let Some(handler) = self.workers[worker].handlers.get_mut(&fence.key).filter(|h| h.fence == fence) else {
-            return;
-        };
+        let Some(handler) = self.workers[worker].handlers.get_mut(&fence) else { return };
         let stops = match (&why, handler.heeds) {
             (Some(_), Heeds::Cancel) | (None, _) => true,
             (Some(_), Heeds::Abort | Heeds::Nothing) => false,
@@ -379,15 +377,15 @@ impl World {
         let wait = if why.is_none() && handler.heeds != Heeds::Nothing { Duration::ZERO } else { wait };
         handler.report = Report::Stopped;
         handler.plan = plan;
-        self.at(wait, What::Ends { worker, key: fence.key, plan });
+        self.at(wait, What::Ends { worker, fence, plan });
     }
 
-    fn handler_ends(&mut self, worker: usize, key: i64, plan: u64) -> Verdict {
+    fn handler_ends(&mut self, worker: usize, fence: Fence, plan: u64) -> Verdict {
         let it = &mut self.workers[worker];
-        if it.handlers.get(&key).is_none_or(|handler| handler.plan != plan) {
+        if it.handlers.get(&fence).is_none_or(|handler| handler.plan != plan) {
             return Ok(());
         }
-        let Some(Handler { fence, report, .. }) = it.handlers.remove(&key) else { return Ok(()) };
+        let Some(Handler { report, .. }) = it.handlers.remove(&fence) else { return Ok(()) };
         self.tell(worker, Event::Finished { fence, report })
     }
 
