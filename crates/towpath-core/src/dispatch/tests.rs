@@ -390,6 +390,30 @@ fn others_are_rescued_only_after_a_lease_of_contact_and_the_dead_at_once() {
 }
 
 #[test]
+fn a_rescue_that_was_not_answered_is_not_repeated_before_a_lease_of_contact() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![]);
+    bench.after(Duration::from_secs(11));
+    if let Some(turn) = bench.turn() {
+        bench.answer(&turn, vec![]);
+    }
+    let rescues = |bench: &Bench| bench.effects.iter().filter(|e| matches!(e, Effect::Rescue(_))).count();
+    bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
+    assert_eq!(rescues(&bench), 1);
+    bench.event(Event::Rescued(Err(Failure::Other)));
+    for _ in 0..9 {
+        bench.after(Duration::from_secs(1));
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
+        if let Some(turn) = bench.turn() {
+            bench.answer(&turn, vec![]);
+        }
+    }
+    assert_eq!(rescues(&bench), 1, "the store may have been away for everybody");
+}
+
+#[test]
 fn what_was_fetched_ahead_and_not_used_goes_back() {
     let mut bench = Bench::serving(1);
     let turn = bench.turn().unwrap();
