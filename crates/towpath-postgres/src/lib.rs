@@ -26,6 +26,8 @@ mod rows;
 mod session;
 mod settle;
 mod store;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 #[doc(hidden)]
