@@ -107,7 +107,9 @@ async fn every_statement_on_the_path_of_work_uses_its_index() {
             whole.extend(reads.iter().filter(|read| is_whole(read)).map(|read| format!("{query:?}, {mode}: {read}")));
             if mode == "custom" {
                 let _ = writeln!(text, "{}", query.name());
-                reads.iter().for_each(|read| drop(writeln!(text, "  {read}")));
+                for read in &reads {
+                    let _ = writeln!(text, "  {read}");
+                }
             }
         }
     }
@@ -149,12 +151,11 @@ async fn evaluated(store: &PostgresStore, schema: &str, arguments: &str, types: 
     let arguments = arguments.replace("uuid_at(", &format!("\"{schema}\".uuid_at("));
     let mut values = Vec::new();
     let columns = types.len();
-    for at in 0..columns {
+    for (at, kind) in types.iter().enumerate() {
         let names: Vec<String> = (0..columns).map(|n| format!("c{n}")).collect();
         let text = format!(
-            "select coalesce(quote_literal(c{at}::{}::text), 'null') from (select {arguments} from generate_series(1, 100)) \
+            "select coalesce(quote_literal(c{at}::{kind}::text), 'null') from (select {arguments} from generate_series(1, 100)) \
              as a({})",
-            types[at],
             names.join(", ")
         );
         values.push(store.ask(text).await.unwrap().unwrap_or_else(|| "null".into()));

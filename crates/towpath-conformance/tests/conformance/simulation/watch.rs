@@ -137,7 +137,7 @@ impl Watch {
         self.successes.contains_key(&id)
     }
 
-    /// Some job that has succeeded, with the claim under which it did not.
+    /// Some job that has succeeded.
     pub(super) fn any_success(&self) -> Option<JobId> {
         self.successes.keys().next().copied()
     }

@@ -1,5 +1,8 @@
 //! The world of a run: virtual time, the wire between workers and the store, and what goes wrong on it.
 
+mod chaos;
+mod ending;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::pin;
@@ -8,19 +11,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use towpath_conformance::Chance;
-use towpath_core::dispatch::{
-    CancelWhy, Command, DispatchConfig, Dispatcher, Effect, Event, Failure, PeerNews, QueueSlots,
-};
-use towpath_core::store::{
-    Beat, Change, Changed, Enqueue, HostId, JobFilter, Order, Page, Rescue, Served, StoreResult, Turn, WorkerIdentity,
-};
+use towpath_core::dispatch::{CancelWhy, DispatchConfig, Dispatcher, Effect, Event, Failure, PeerNews, QueueSlots};
+use towpath_core::store::{Beat, HostId, Rescue, Served, Turn, WorkerIdentity};
 use towpath_core::{
-    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Queue, Report, State, Store, StoreError,
-    StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
+    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Queue, Report, Store, StoreError,
+    StoreErrorKind, Timestamp,
 };
 
 use super::script::{self, Behaviour, Heeds, up_to};
-use super::watch::{self, Watch};
+use super::watch::Watch;
 
 /// How a run is spoilt, to see an oracle turn red.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -500,228 +499,11 @@ impl World {
         Ok(news)
     }
 
-    // ---- what goes wrong ----------------------------------------------------------------------
-
-    fn chaos(&mut self) -> Verdict {
-        if self.is_calm() {
-            return Ok(());
-        }
-        let next = up_to(&mut self.chance, 1_500);
-        self.at(next, What::Chaos);
-        let up: Vec<usize> = (0..self.workers.len()).filter(|at| self.workers[*at].is_up).collect();
-        let some = self.chance.pick(&up).copied();
-        match (self.chance.below(100), some) {
-            (0..55, _) => self.enqueue(),
-            (55..62, _) => self.append(),
-            (62..67, Some(worker)) if up.len() > 1 => {
-                self.tally.kills += 1;
-                let it = &mut self.workers[worker];
-                it.is_up = false;
-                it.handlers.clear();
-                self.watch.excused.insert(it.id);
-                Ok(())
-            }
-            (67..72, _) => {
-                self.join();
-                Ok(())
-            }
-            (72..75, Some(worker)) => {
-                self.tally.stalls += 1;
-                let it = &mut self.workers[worker];
-                it.stalled_until = self.now + Duration::from_secs(12) + up_to(&mut self.chance, 8_000);
-                self.watch.excused.insert(it.id);
-                Ok(())
-            }
-            (75..77, _) => {
-                self.tally.outages += 1;
-                self.outage_until = self.now + up_to(&mut self.chance, 20_000);
-                Ok(())
-            }
-            (77..80, Some(worker)) if up.len() > 1 => self.tell(worker, Event::Command(Command::Shutdown)),
-            (80..84, Some(worker)) => {
-                let wish = if self.chance.percent(50) { Command::Quiet } else { Command::Resume };
-                self.tell(worker, Event::Command(wish))
-            }
-            (84..92, _) => self.cancel(),
-            _ => self.recount(),
-        }
-    }
-
-    fn enqueue(&mut self) -> Verdict {
-        let now = self.instant();
-        let (items, ids, graph) = script::items(&mut self.chance, now);
-        let placed = at_once(self.store.enqueue(Enqueue { items })).map_err(|error| error.to_string())?;
-        if let Some(refused) = placed.items.iter().find_map(|placed| placed.as_ref().err()) {
-            return Err(format!("new work is refused: {refused}"));
-        }
-        self.jobs.extend(ids);
-        self.graphs.extend(graph);
-        self.hint(&Event::Hint)
-    }
-
-    fn append(&mut self) -> Verdict {
-        let now = self.instant();
-        let Some(graph) = self.chance.pick(&self.graphs).copied() else { return Ok(()) };
-        let (item, ids) = script::append(&mut self.chance, now, graph);
-        let placed = at_once(self.store.enqueue(Enqueue::one(item))).map_err(|error| error.to_string())?;
-        // A stopped graph takes nothing.
-        if placed.items.iter().all(Result::is_ok) {
-            self.jobs.extend(ids);
-        }
-        self.hint(&Event::Hint)
-    }
-
-    /// Hints are lossy: some hear it.
-    fn hint(&mut self, hint: &Event) -> Verdict {
-        for worker in 0..self.workers.len() {
-            if self.chance.percent(50) {
-                let event = if matches!(hint, Event::Hint) { Event::Hint } else { Event::CancelHint };
-                self.tell(worker, event)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn cancel(&mut self) -> Verdict {
-        self.tally.cancels += 1;
-        if self.chance.percent(50)
-            && let Some(graph) = self.chance.pick(&self.graphs).copied()
-        {
-            self.apply(cancel_graph_step(graph, None, "ann", ""))?;
-            loop {
-                let jobs = at_once(self.store.settleable(graph, 512)).map_err(|error| error.to_string())?;
-                if jobs.is_empty() {
-                    break;
-                }
-                self.apply(cancel_graph_step(graph, Some(&jobs), "ann", ""))?;
-            }
-        } else {
-            let jobs: Vec<JobId> = self.jobs.iter().copied().collect();
-            if let Some(job) = self.chance.pick(&jobs) {
-                self.apply(cancel_job(*job, "ann", ""))?;
-            }
-        }
-        self.hint(&Event::CancelHint)
-    }
-
-    fn apply(&mut self, order: Order) -> Result<Vec<Changed>, String> {
-        Ok(at_once(self.store.apply(order)).map_err(|error| error.to_string())?.changes)
-    }
-
-    fn recount(&mut self) -> Verdict {
-        // One in three: all of them would be most of the work.
-        let some: Vec<GraphId> = self.graphs.iter().copied().filter(|_| self.chance.percent(33)).collect();
-        for graph in if self.is_calm() { self.graphs.clone() } else { some } {
-            let spoilt = self.sabotage == Sabotage::SpoilACounter && !self.is_spoilt;
-            if spoilt && let Some(job) = self.waiting_node(graph)? {
-                self.is_spoilt = self.store.corrupt(job, 1, 0);
-            }
-            let change = Change::Recount { graph };
-            let order = Order { actor: "sweeper".into(), reason: String::new(), changes: vec![change] };
-            for changed in self.apply(order)? {
-                if let Changed::Recounted { repaired } = changed
-                    && repaired > 0
-                {
-                    return Err(format!("a recount of {graph} repaired {repaired}"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn waiting_node(&self, graph: GraphId) -> Result<Option<JobId>, String> {
-        let filter = JobFilter { state: Some(State::Waiting), graph: Some(graph), ..JobFilter::default() };
-        let jobs = at_once(self.store.inspect().jobs(filter, Page::default())).map_err(|error| error.to_string())?;
-        Ok(jobs.first().map(|line| line.id))
-    }
-
     /// Whether it is this run's sabotage, and its first time.
     fn spoils(&mut self, sabotage: Sabotage) -> bool {
         let spoils = self.sabotage == sabotage && !self.is_spoilt;
         self.is_spoilt |= spoils;
         spoils
-    }
-
-    // ---- how it ends --------------------------------------------------------------------------
-
-    fn open(&self, state: State) -> StoreResult<usize> {
-        let filter = JobFilter { state: Some(state), ..JobFilter::default() };
-        Ok(at_once(self.store.inspect().jobs(filter, Page { after: None, limit: 5 }))?.len())
-    }
-
-    fn is_over(&self) -> bool {
-        let states = [State::Running, State::Ready, State::Waiting, State::Blocked];
-        states.iter().all(|state| self.open(*state).is_ok_and(|open| open == 0)) && self.graphs_open().is_empty()
-    }
-
-    fn graphs_open(&self) -> Vec<GraphId> {
-        let is_open = |graph: &&GraphId| {
-            let detail = at_once(self.store.inspect().graph(**graph));
-            detail.is_ok_and(|detail| detail.is_some_and(|detail| detail.line.end.is_none()))
-        };
-        self.graphs.iter().filter(is_open).copied().collect()
-    }
-
-    fn everything_has_ended(&mut self) -> Verdict {
-        if let Some(graph) = self.graphs_open().first() {
-            return Err(format!("{graph} has not ended by {:?}", self.now));
-        }
-        self.tally.jobs = self.jobs.len() as u64;
-        let first = self.jobs.iter().find(|id| self.watch.failures_of(**id) > 0).copied();
-        if let Some(id) = first.filter(|_| self.spoils(Sabotage::HideAFailure)) {
-            self.watch.failures.remove(&id);
-        }
-        for id in &self.jobs {
-            let job = at_once(self.store.inspect().job(*id)).map_err(|error| error.to_string())?;
-            let Some(line) = job.map(|job| job.line) else { return Err(format!("{id} is lost")) };
-            let State::Ended(end) = line.state else {
-                return Err(format!("{id} has not ended by {:?}: {:?}", self.now, line.state));
-            };
-            let has_succeeded = end == towpath_core::End::Succeeded;
-            if has_succeeded != self.watch.has_succeeded(*id) {
-                return Err(format!("{id} ended {end:?}, which no worker was told"));
-            }
-            let expected = self.watch.failures_of(*id);
-            if line.counters.failures != expected {
-                return Err(format!("{id} has {} failures, {expected} were reported", line.counters.failures));
-            }
-            self.tally.successes += u64::from(has_succeeded);
-            self.tally.failures += u64::from(expected);
-        }
-        self.recount()
-    }
-
-    fn everybody_leaves(&mut self) -> Verdict {
-        let up: Vec<usize> = (0..self.workers.len()).filter(|at| self.workers[*at].is_up).collect();
-        for (at, worker) in up.iter().enumerate() {
-            if at == 0 && self.spoils(Sabotage::StopAClock) {
-                self.workers[*worker].hears = false;
-            }
-            if at == 0 && self.spoils(Sabotage::KeepAWorker) {
-                self.workers[*worker].is_up = false;
-                continue;
-            }
-            self.tell(*worker, Event::Command(Command::Shutdown))?;
-        }
-        self.go_on(self.now + watch::LEAVE_MAX, |world| world.workers.iter().all(|worker| !worker.is_up))?;
-        match self.workers.iter().find(|worker| worker.is_up) {
-            Some(worker) => Err(format!("{} has not left", worker.id)),
-            None => Ok(()),
-        }
-    }
-
-    fn nothing_is_left(&mut self) -> Verdict {
-        self.clock.advance(Duration::from_secs(60 * 86_400));
-        loop {
-            let pruned = at_once(self.store.prune(1_000)).map_err(|error| error.to_string())?;
-            if pruned.is_empty() {
-                break;
-            }
-        }
-        let left = at_once(self.store.inspect().workers()).map_err(|error| error.to_string())?;
-        let left: Vec<_> = left.iter().map(|worker| &worker.name).collect();
-        let census = at_once(self.store.inspect().census()).map_err(|error| error.to_string())?;
-        watch::is_empty(&census).map_err(|what| format!("{what}, workers {left:?}"))
     }
 }
 
