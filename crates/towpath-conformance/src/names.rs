@@ -36,6 +36,11 @@ impl Names {
         id
     }
 
+    /// Takes over the names that others have used.
+    pub(crate) fn learn(&mut self, other: &Self) {
+        self.known.extend(other.known.iter().map(|(id, name)| (id.clone(), name.clone())));
+    }
+
     /// The name of an id, or the id itself.
     pub(crate) fn of(&self, id: impl ToString) -> String {
         let id = id.to_string();

@@ -36,7 +36,7 @@ pub struct Runner<S> {
 }
 
 /// What the runner knows of a worker, as the worker itself would.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct WorkerBook {
     /// The number of its last turn or rescue.
     number: u64,
@@ -169,6 +169,32 @@ impl<S: Subject> Runner<S> {
     /// It cannot be deleted.
     pub async fn finish(mut self) -> Result<(), ScriptError> {
         self.subject.remove().await
+    }
+
+    /// Takes over what another runner on the same store knows: of everybody, or of one worker.
+    pub fn learn(&mut self, other: &Self, worker: Option<&str>) {
+        self.names.learn(&other.names);
+        match worker {
+            Some(worker) => {
+                let book = other.workers.get(worker).cloned();
+                book.and_then(|book| self.workers.insert(worker.to_owned(), book));
+            }
+            None => {
+                self.workers.clone_from(&other.workers);
+                self.keys.clone_from(&other.keys);
+                self.now = other.now;
+            }
+        }
+    }
+
+    /// A line of another runner with the names that this one knows.
+    pub fn in_words(&self, line: &str) -> String {
+        self.names.within(line)
+    }
+
+    /// The subject.
+    pub fn subject(&self) -> &S {
+        &self.subject
     }
 
     /// What a worker believes to hold.

@@ -107,8 +107,11 @@ impl Dispatcher {
             Stage::Draining { until } => until,
             _ => Duration::MAX,
         };
-        let traffic = if self.may_claim() { self.traffic.next_wake() } else { self.traffic.retry_at() };
-        stage.min(traffic).min(self.health.next_wake()).min(self.holding.next_wake()).min(self.leave_by)
+        let traffic = match self.stage {
+            Stage::Joining | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone => Duration::MAX,
+            _ => self.traffic.next_wake(self.may_claim() && self.has_room()),
+        };
+        stage.min(traffic).min(self.health.next_wake(self.may_claim())).min(self.holding.next_wake()).min(self.leave_by)
     }
 
     /// Whether the worker has left its store and does nothing any more.
@@ -129,6 +132,10 @@ impl Dispatcher {
     /// How many jobs handlers have in hand.
     pub fn running(&self) -> usize {
         self.holding.running()
+    }
+
+    fn has_room(&self) -> bool {
+        self.holding.room(self.traffic.prefetch()).iter().any(|room| *room > 0)
     }
 
     fn may_claim(&self) -> bool {

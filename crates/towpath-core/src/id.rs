@@ -154,7 +154,7 @@ pub struct Token {
 }
 
 /// A job under a claim. Every write of a worker carries one, and a stale one changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fence {
     /// The store's own number of the job: opaque, valid in the store that gave it.
     pub key: i64,

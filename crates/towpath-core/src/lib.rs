@@ -10,6 +10,8 @@
 mod clock;
 pub mod defaults;
 pub mod dispatch;
+#[doc(hidden)]
+pub mod fault;
 mod graph;
 mod id;
 mod job;

@@ -37,6 +37,9 @@ pub(crate) async fn append(
     let (new_nodes, new_edges) = (stored(nodes.len() as u32), stored(edges.len() as u32));
     session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end]).await?;
 
+    if session.one(Query::AppendLeft, &[&graph.end]).await?.try_get(0)? {
+        return Err(Fault::Again("the decision of the graph's end changed hands just now"));
+    }
     let parents: Vec<i64> = graph.parents.into_values().collect();
     let rows = session.run(Query::CountChildren, &[&parents, &graph.first_edge]).await?;
     let release = Release::of(&rows)?;
@@ -66,11 +69,13 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
         .collect();
     let wanted: Vec<&str> = wanted.into_iter().collect();
     let names: Vec<&str> = append.nodes().iter().map(|node| node.name.as_str()).collect();
-    let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
-    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
     let Some(graph) = session.run(Query::AppendLockGraph, &[&id.as_uuid()]).await?.into_iter().next() else {
         return refused(Refusal::UnknownGraph { id });
     };
+    // Who takes the decision of its end moves a row from one table to the other: that one is waited for first.
+    session.run(Query::AppendLockUndecided, &[&JobId::end_of(id).as_uuid()]).await?;
+    session.run(Query::AppendLockEnd, &[&JobId::end_of(id).as_uuid()]).await?;
+    let locked = session.run(Query::AppendLockNodes, &[&id.as_uuid(), &wanted]).await?;
     let key: i64 = graph.try_get(0)?;
     let seen = session.one(Query::AppendLook, &[&key, &names]).await?;
     let stopped = stop(seen.try_get(0)?);

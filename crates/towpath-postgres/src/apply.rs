@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp};
+use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -183,11 +183,15 @@ impl Orders<'_> {
 
     async fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {
         let Some((graph, _)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
+        if fault::is_put_back(fault::Fault::NoRecount) {
+            return Ok(Changed::Recounted { repaired: 0 });
+        }
         Ok(Changed::Recounted { repaired: self.recount(graph).await? })
     }
 
     /// Counts the parents of every node that is not released anew, and puts each where its counters say.
     async fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
+        self.session.run(Query::RecountUndecided, &[&graph]).await?;
         self.session.run(Query::RecountLock, &[&graph]).await?;
         self.session.run(Query::RecountNodes, &[&graph]).await?;
         let mut repaired = 0;

@@ -33,4 +33,6 @@ mod store;
 mod tests;
 mod turn;
 
+#[doc(hidden)]
+pub use session::{Moment, Pause};
 pub use store::{PostgresOptions, PostgresStore};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tokio_postgres::Row;
 use towpath_core::store::{Counters, Ending, Move, Settle, Settled};
-use towpath_core::{End, Incarnation, JobId, Timestamp};
+use towpath_core::{End, Incarnation, JobId, Timestamp, fault};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -37,7 +37,8 @@ impl Plain {
     pub(crate) fn of(settle: &[Settle], worker: Incarnation) -> Self {
         let mut plain = Self::default();
         for item in settle {
-            let way = way(item).filter(|_| item.fence.token.worker == worker);
+            let way =
+                way(item).filter(|_| item.fence.token.worker == worker && !fault::is_put_back(fault::Fault::SkipFence));
             let way = way.filter(|way| plain.groups.contains_key(way) || plain.groups.len() < GROUPS_MAX);
             plain.items.push(way.is_some());
             if let Some(way) = way {

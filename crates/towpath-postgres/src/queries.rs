@@ -52,6 +52,15 @@ macro_rules! queries {
             $($name,)*
         }
 
+        impl Query {
+            /// The name of its file.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $file,)*
+                }
+            }
+        }
+
         const TABLE: &[(&str, &[Type])] = &[
             $((include_str!(concat!("../queries/", $file, ".sql")), &[$(Type::$kind),*]),)*
         ];
@@ -59,9 +68,11 @@ macro_rules! queries {
 }
 
 queries! {
+    AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
     AppendLockGraph = "append_lock_graph" (UUID);
     AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
+    AppendLockUndecided = "append_lock_undecided" (UUID);
     AppendLook = "append_look" (INT8, TEXT_ARRAY);
     AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4);
     ArrivalList = "arrival_list" (TEXT, INT8, INT4);
@@ -108,6 +119,7 @@ queries! {
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
+    LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
     Notify = "notify" (TEXT, TEXT_ARRAY);
@@ -128,6 +140,7 @@ queries! {
     ReleaseHold = "release_hold" (INT8_ARRAY);
     ReleaseLease = "release_lease" (INT8, INT8, INT8, INT4, INT8_ARRAY, INT2_ARRAY);
     ReleaseReady = "release_ready" (INT8, INT8_ARRAY, BOOL);
+    RecountUndecided = "recount_undecided" (INT8);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     RunArrived = "run_arrived" (INT8_ARRAY);

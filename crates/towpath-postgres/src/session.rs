@@ -6,14 +6,14 @@
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
-use towpath_core::store::StoreResult;
+use towpath_core::store::{BoxFuture, StoreResult};
 
 use crate::error::{Fault, Remedy};
 use crate::pooler::{self, Pooler};
@@ -27,6 +27,20 @@ pub(crate) struct Server {
     pub(crate) unnamed: AtomicBool,
     pooler: Pooler,
     looked: OnceCell<()>,
+    /// Where a test holds a verb still. Never set otherwise.
+    pub(crate) pause: OnceLock<Pause>,
+}
+
+/// Called around every statement with the name of its file, or the first word of a text. For tests.
+pub type Pause = Arc<dyn Fn(Moment, &'static str) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// On which side of a statement a verb is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// It is about to be sent.
+    Before,
+    /// It is answered.
+    After,
 }
 
 /// A connection. Cheap to clone; who holds the link's lock is alone on it.
@@ -37,6 +51,8 @@ struct Open {
     client: Client,
     server: Arc<Server>,
     prepared: SyncMutex<Vec<Option<Statement>>>,
+    /// Keeps statements in their order while a test pauses one of them.
+    order: Mutex<()>,
 }
 
 /// Parameters of a statement, in the order of its header.
@@ -80,6 +96,27 @@ impl Session {
 
     /// Runs a statement. Futures that are polled one after the other are sent in that order, without waiting.
     pub(crate) async fn run(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
+        match self.0.server.pause.get() {
+            None => self.send(query, params).await,
+            Some(pause) => self.paused(pause, query.name(), self.send(query, params)).await,
+        }
+    }
+
+    /// Gives a test time on both sides of a statement. Those behind it wait.
+    async fn paused<T>(
+        &self,
+        pause: &Pause,
+        name: &'static str,
+        statement: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let _in_order = self.0.order.lock().await;
+        pause(Moment::Before, name).await;
+        let answer = statement.await?;
+        pause(Moment::After, name).await;
+        Ok(answer)
+    }
+
+    async fn send(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
         if self.0.server.unnamed.load(Ordering::Relaxed) {
             let typed: Vec<_> = params.iter().copied().zip(query.types().iter().cloned()).collect();
             return Ok(self.0.client.query_typed(self.0.server.queries.text(query), &typed).await?);
@@ -99,13 +136,21 @@ impl Session {
 
     pub(crate) async fn begin(&self, commit: Commit) -> Result<(), Fault> {
         match commit {
-            Commit::Durable => self.batch(BEGIN).await,
-            Commit::Lazy => self.batch(&format!("{BEGIN}; set local synchronous_commit to off")).await,
+            Commit::Durable => self.bound("begin", BEGIN).await,
+            Commit::Lazy => self.bound("begin", &format!("{BEGIN}; set local synchronous_commit to off")).await,
         }
     }
 
     pub(crate) async fn commit(&self) -> Result<(), Fault> {
-        self.batch("commit").await
+        self.bound("commit", "commit").await
+    }
+
+    /// Begins or ends a transaction.
+    async fn bound(&self, name: &'static str, text: &str) -> Result<(), Fault> {
+        match self.0.server.pause.get() {
+            None => self.batch(text).await,
+            Some(pause) => self.paused(pause, name, self.batch(text)).await,
+        }
     }
 
     /// Asks for one value, as text, without a statement of its own.
@@ -202,7 +247,7 @@ impl Link {
 impl Server {
     pub(crate) fn new(config: Config, queries: Queries, pooler: Pooler) -> Self {
         let unnamed = AtomicBool::new(pooler != Pooler::None);
-        Self { config, queries, unnamed, pooler, looked: OnceCell::new() }
+        Self { config, queries, unnamed, pooler, looked: OnceCell::new(), pause: OnceLock::new() }
     }
 
     pub(crate) async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
@@ -214,7 +259,7 @@ impl Server {
             }
         });
         let prepared = SyncMutex::new(vec![None; Query::COUNT]);
-        Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared })))
+        Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared, order: Mutex::new(()) })))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tokio_postgres::Row;
 use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
-use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, limits};
+use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -136,6 +136,7 @@ impl Plan {
         for item in settle {
             let token = item.fence.token;
             answers.push(match held.remove(&job_key(item.fence.key)) {
+                Some(row) if fault::is_put_back(fault::Fault::SkipFence) => plan.item(item, row, runs, now, news)?,
                 Some(row)
                     if token.worker == incarnation
                         && row.try_get::<_, i64>(2)? == worker

@@ -22,7 +22,7 @@ use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
-use crate::session::{Link, Server, Session};
+use crate::session::{Link, Pause, Server, Session};
 use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, turn};
 
 /// How a store uses its database.
@@ -163,6 +163,23 @@ impl PostgresStore {
     #[doc(hidden)]
     pub async fn drop_schema(&self) -> StoreResult<()> {
         self.batch(format!("drop schema if exists {} cascade", quoted(&self.inner.schema))).await
+    }
+
+    /// Calls this around every statement from now on, which are then sent one by one. For tests; the first call counts.
+    #[doc(hidden)]
+    pub fn pause_with(&self, pause: Pause) {
+        let _ = self.inner.server.pause.set(pause);
+    }
+
+    /// The first value that a text answers. For tests.
+    #[doc(hidden)]
+    pub async fn ask(&self, text: impl Into<String>) -> StoreResult<Option<String>> {
+        let text = Arc::new(text.into());
+        let run = move |session: Session| {
+            let text = Arc::clone(&text);
+            async move { session.ask(&text).await }
+        };
+        self.read("look at the server", run).await
     }
 
     async fn batch(&self, text: String) -> StoreResult<()> {

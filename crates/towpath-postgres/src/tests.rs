@@ -1,6 +1,8 @@
-//! Tests of what only this store has: two sessions, with a pause between the statements of one of them. What every store
+//! Tests of what only this store has: how the server carries its statements out, and two sessions, with a pause between
+//! the statements of one of them. What every store
 //! must do is proven by `towpath-conformance`. `TOWPATH_TEST_POSTGRES` names a cluster to be thrown away.
 
+mod plans;
 mod postgres_runs;
 
 use std::io::Write as _;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use futures_util::future::{ready, try_join, try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{Assigned, BoxFuture, Lease, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
-use towpath_core::{GraphId, Timestamp, limits};
+use towpath_core::store::{Assigned, BoxFuture, Lease, Move, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
+use towpath_core::{GraphId, Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::claim::{self, Wanted};
@@ -40,7 +40,9 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     let plain = Plain::of(&turn.settle, turn.worker);
     let looked_at = turn.settle.iter().enumerate().filter(|(at, _)| !plain.has(*at));
     let keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
-    session.prepare(&[Query::TurnStart, Query::SettleLook, Query::LockNodes, Query::CountChildren]).await?;
+    session
+        .prepare(&[Query::TurnStart, Query::LockGraphs, Query::SettleLook, Query::LockNodes, Query::CountChildren])
+        .await?;
     session.prepare(&settle::QUERIES).await?;
     session
         .prepare(&[Query::ReleaseReady, Query::ReleaseLease, Query::ReleaseHold, Query::Promote, Query::Claim])
@@ -48,9 +50,15 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     session.prepare(&[Query::TurnFinish, Query::HandBack]).await?;
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
-    let (_, started, looked) =
-        try_join3(session.begin(commit), session.run(Query::TurnStart, &[&incarnation]), look(&session, &keys, &turn))
-            .await?;
+    let closing = turn.settle.iter().filter(|item| matches!(item.then, Move::Close(_)));
+    let closing: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
+    let (_, started, (), looked) = try_join4(
+        session.begin(commit),
+        session.run(Query::TurnStart, &[&incarnation]),
+        lock_graphs(&session, &closing),
+        look(&session, &keys, &turn),
+    )
+    .await?;
     let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
     if opened.is_repeat {
         let reply = repeat(inner, &session, &turn, &opened).await?;
@@ -63,6 +71,14 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
 async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
     if !jobs.is_empty() {
         session.run(Query::HandBack, &[&jobs]).await?;
+    }
+    Ok(())
+}
+
+/// Locks the graphs that are about to end, before anything of theirs: orders and appends begin with them too.
+async fn lock_graphs(session: &Session, ends: &[i64]) -> Result<(), Fault> {
+    if !ends.is_empty() {
+        session.run(Query::LockGraphs, &[&ends]).await?;
     }
     Ok(())
 }
@@ -256,12 +272,19 @@ impl Phases<'_> {
 }
 
 pub(crate) async fn lock_nodes(session: &Session, nodes: &[i64]) -> Result<(), Fault> {
-    if !nodes.is_empty() {
+    if fault::is_put_back(fault::Fault::LockOutOfOrder) {
+        for node in nodes {
+            session.run(Query::LockNodes, &[&vec![*node]]).await?;
+        }
+    } else if !nodes.is_empty() {
         session.run(Query::LockNodes, &[&nodes]).await?;
     }
     Ok(())
 }
 
 pub(crate) async fn count_children(session: &Session, nodes: &[i64]) -> Result<Vec<Row>, Fault> {
+    if fault::is_put_back(fault::Fault::ReleaseTwice) && !nodes.is_empty() {
+        session.run(Query::CountChildren, &[&nodes, &0_i32]).await?;
+    }
     if nodes.is_empty() { Ok(Vec::new()) } else { session.run(Query::CountChildren, &[&nodes, &0_i32]).await }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason};
+use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason, fault};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -93,6 +93,9 @@ impl Tx<'_, '_> {
 
     fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        if fault::is_put_back(fault::Fault::NoRecount) {
+            return Ok(Changed::Recounted { repaired: 0 });
+        }
         Ok(Changed::Recounted { repaired: self.recount(graph)? })
     }
 

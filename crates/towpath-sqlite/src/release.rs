@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 use towpath_core::store::Counters;
-use towpath_core::{End, Label, Role, VerdictTable};
+use towpath_core::{End, Label, Role, VerdictTable, fault};
 
 use crate::error::Fault;
 use crate::place::{Holder, Over};
@@ -33,6 +33,9 @@ impl Tx<'_, '_> {
                     }
                 };
                 child.count(parent.job, parent.end, &parent.branches, &edge);
+                if fault::is_put_back(fault::Fault::ReleaseTwice) {
+                    child.count(parent.job, parent.end, &parent.branches, &edge);
+                }
             }
         }
         let mut undecided = Vec::new();

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
-use towpath_core::{Cause, End, Incarnation, Payload, StopReason, Timestamp};
+use towpath_core::{Cause, End, Incarnation, Payload, StopReason, Timestamp, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -31,7 +31,7 @@ impl Tx<'_, '_> {
         item: &Settle,
         ended: &mut Vec<Over>,
     ) -> Result<Settled, Fault> {
-        if item.fence.token.worker != incarnation {
+        if item.fence.token.worker != incarnation && !fault::is_put_back(fault::Fault::SkipFence) {
             return Ok(Settled::Stale);
         }
         let Some(mut held) = self.held(worker, item)? else { return Ok(Settled::Stale) };
@@ -115,7 +115,10 @@ impl Tx<'_, '_> {
 
     fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {
         let token = item.fence.token;
-        let fence = params![item.fence.key, worker, token.turn.cast_signed(), token.index];
+        let claim = (worker, token.turn.cast_signed(), token.index);
+        let claim =
+            if fault::is_put_back(fault::Fault::SkipFence) { self.any_claim(item)?.unwrap_or(claim) } else { claim };
+        let fence = params![item.fence.key, claim.0, claim.1, claim.2];
         self.db.maybe(Query::RunningHeld, fence, |row| {
             Ok(Held {
                 facts: rows::facts(row)?,
@@ -125,6 +128,13 @@ impl Tx<'_, '_> {
                 cancel: rows::cause(row, 13)?,
             })
         })
+    }
+
+    /// Whoever has the job, and since when: what a store without a fence would go by.
+    fn any_claim(&mut self, item: &Settle) -> Result<Option<(i64, i64, u16)>, Fault> {
+        let text = "select worker, turn, idx from running where job = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        Ok(self.db.conn.query_row(text, [item.fence.key], read).optional()?)
     }
 
     /// The move to make: the one for a cancel, if there is one and somebody asked.

@@ -32,6 +32,31 @@ impl PostgresSubject {
         store.migrate().await.map_err(failed)?;
         Ok(Self { url: url.to_owned(), schema, store })
     }
+
+    /// Another process on the same schema, which the server knows by this name.
+    ///
+    /// # Errors
+    /// The URL cannot be read.
+    pub fn beside(&self, name: &str) -> SubjectResult<Self> {
+        let separator = match (self.url.contains("://"), self.url.contains('?')) {
+            (true, false) => '?',
+            (true, true) => '&',
+            (false, _) => ' ',
+        };
+        let url = format!("{}{separator}application_name={name}", self.url);
+        let store = connect(&url, &self.schema)?;
+        Ok(Self { url, schema: self.schema.clone(), store })
+    }
+
+    /// Its schema.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The store with what it has for tests.
+    pub fn postgres(&self) -> &PostgresStore {
+        &self.store
+    }
 }
 
 impl Subject for PostgresSubject {

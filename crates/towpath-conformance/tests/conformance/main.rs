@@ -7,8 +7,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod differential;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod faults;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod interleavings;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod scripts;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod simulation;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -12,7 +12,7 @@ use crate::scripts::{Crashes, run_all};
 const OPS: usize = 20_000;
 
 /// The cluster's URL; says what is left out when there is none.
-fn url() -> Option<String> {
+pub(crate) fn url() -> Option<String> {
     let url = std::env::var("TOWPATH_TEST_POSTGRES").ok().filter(|url| !url.is_empty());
     if url.is_none() {
         // Past the capture of the test's own output: what is left out is told even when all is well.

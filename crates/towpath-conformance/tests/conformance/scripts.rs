@@ -20,6 +20,8 @@ pub(crate) enum Crashes {
 
 /// Runs each script on a subject of its own; panics with all mismatches.
 pub(crate) async fn run_all<S: Subject>(crashes: Crashes, new: impl AsyncFn(usize) -> S) {
+    #[cfg(all(feature = "postgres", feature = "sqlite"))]
+    crate::faults::put_back_what_is_asked();
     let only = std::env::var("TOWPATH_SCRIPT").unwrap_or_default();
     let scripts: Vec<Script> = find(&folder()).unwrap();
     assert!(scripts.len() >= SCRIPTS_MIN, "found only {} scripts below {}", scripts.len(), folder().display());

@@ -132,8 +132,14 @@ impl Traffic {
         self.finished_last_turn = 0;
     }
 
-    /// No answer came: the same again, a little later.
+    /// No answer came: the same again, a little later. A rescue is not repeated: whether others are to be rescued is
+    /// asked anew once the store is there again. What one took over without an answer goes back with a beat, since
+    /// that does not list it.
     pub(super) fn failed(&mut self, now: Duration) {
+        if matches!(self.pending, Some(Exchange::Rescue(_))) {
+            self.pending = None;
+            return;
+        }
         let wait = Duration::from_millis(50) * 2_u32.saturating_pow(self.retries.min(6));
         self.retries += 1;
         self.retry_at = Some(now + wait.min(Duration::from_secs(2)));
@@ -201,30 +207,25 @@ impl Traffic {
         self.pending.is_some() && self.retry_at.is_none_or(|at| at > now)
     }
 
-    pub(super) fn retry_at(&self) -> Duration {
-        self.retry_at.unwrap_or(Duration::MAX)
-    }
-
-    pub(super) fn next_wake(&self) -> Duration {
+    /// When there is something to send. A worker without room does not look for work: for it, a moment to look that has
+    /// passed would be a wake that never ends.
+    pub(super) fn next_wake(&self, looks: bool) -> Duration {
         if self.pending.is_some() {
-            return self.retry_at();
+            return self.retry_at.unwrap_or(Duration::MAX);
         }
         let flush = if self.outbox.is_empty() { Duration::MAX } else { self.outbox_since + self.flush };
-        self.look_at.min(flush)
+        if looks { self.look_at.min(flush) } else { flush }
     }
 
     // ---- what to send -------------------------------------------------------------------------
 
     pub(super) fn resend(&mut self, now: Duration) -> Option<Effect> {
-        let pending = self.pending.as_ref()?;
+        let Some(Exchange::Turn(turn)) = &self.pending else { return None };
         if self.retry_at.is_none_or(|at| at > now) {
             return None;
         }
         self.retry_at = None;
-        Some(match pending {
-            Exchange::Turn(turn) => Effect::Turn(turn.clone()),
-            Exchange::Rescue(ask) => Effect::Rescue(ask.clone()),
-        })
+        Some(Effect::Turn(turn.clone()))
     }
 
     pub(super) fn send_rescue(&mut self, config: &DispatchConfig, gone: Vec<Incarnation>) -> Effect {

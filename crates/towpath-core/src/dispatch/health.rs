@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::config::DispatchConfig;
 use super::message::PeerNews;
+use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 
 #[derive(Debug)]
@@ -98,7 +99,8 @@ impl Health {
     /// Whom to rescue: those known to be gone at once; those whose lease is over only after a full lease of
     /// unbroken contact, since an outage of the store is nobody's crash.
     pub(super) fn should_rescue(&mut self, now: Duration) -> Option<Vec<Incarnation>> {
-        let settled = self.contact_since.is_some_and(|since| now >= since + self.lease);
+        let settled = self.contact_since.is_some_and(|since| now >= since + self.lease)
+            || fault::is_put_back(Fault::RescueWithoutContact);
         if !self.news.gone.is_empty() || (self.news.expired && settled) {
             self.news.expired = false;
             return Some(std::mem::take(&mut self.news.gone));
@@ -113,8 +115,10 @@ impl Health {
         }
     }
 
-    pub(super) fn next_wake(&self) -> Duration {
+    /// When there is something to do. Only a worker that claims looks after others: for one that does not, a moment to
+    /// look at them that has passed would be a wake that never ends.
+    pub(super) fn next_wake(&self, claims: bool) -> Duration {
         let beat = if self.beat_pending { Duration::MAX } else { self.beat_at };
-        beat.min(self.look_for_peers_at).min(self.prune_at)
+        if claims { beat.min(self.look_for_peers_at).min(self.prune_at) } else { beat }
     }
 }

@@ -8,10 +8,11 @@ use super::message::CancelWhy;
 use crate::id::Fence;
 use crate::store::{Claimed, Head};
 
-/// Everything a worker holds, by the store's number of the job.
+/// Everything a worker holds, by its claim: a job that was lost and claimed again is held twice, while the handler of the
+/// lost claim is still at work.
 #[derive(Debug)]
 pub(super) struct Holding {
-    held: HashMap<i64, Held>,
+    held: HashMap<Fence, Held>,
     queues: Vec<QueueHolding>,
     running: usize,
     /// A job whose next crash puts it aside: held until it can run without another such job.
@@ -98,25 +99,28 @@ impl Holding {
         self.running
     }
 
+    /// In their order: the same events are to have the same effects.
     pub(super) fn fences(&self) -> Vec<Fence> {
-        self.held.values().map(|h| h.fence).collect()
+        let mut fences: Vec<Fence> = self.held.values().map(|h| h.fence).collect();
+        fences.sort_unstable();
+        fences
     }
 
     pub(super) fn running_fences(&self) -> Vec<Fence> {
         let running = |h: &&Held| matches!(h.stage, HeldStage::Running(_));
         let mut fences: Vec<Fence> = self.held.values().filter(running).map(|h| h.fence).collect();
-        fences.sort_by_key(|f| f.key);
+        fences.sort_unstable();
         fences
     }
 
     pub(super) fn is_running(&self, fence: Fence) -> bool {
-        self.held.get(&fence.key).is_some_and(|h| h.fence == fence && matches!(h.stage, HeldStage::Running(_)))
+        self.held.get(&fence).is_some_and(|h| matches!(h.stage, HeldStage::Running(_)))
     }
 
     /// Takes in a claimed job. A job of a queue that is not served (which no store gives) waits in the first.
     pub(super) fn wait(&mut self, job: Box<Claimed>, now: Duration) {
         let fence = job.head.fence;
-        self.held.insert(fence.key, Held { fence, stage: HeldStage::Waiting });
+        self.held.insert(fence, Held { fence, stage: HeldStage::Waiting });
         let at = self.queue_of(&job.head);
         if let Some(queue) = self.queues.get_mut(at) {
             queue.waiting.push_back(Waiting { job, since: now });
@@ -131,7 +135,7 @@ impl Holding {
     /// Holds a job back that may run beside no other suspect.
     pub(super) fn suspect(&mut self, job: Box<Claimed>) {
         let fence = job.head.fence;
-        self.held.insert(fence.key, Held { fence, stage: HeldStage::Waiting });
+        self.held.insert(fence, Held { fence, stage: HeldStage::Waiting });
         self.suspect = Suspect::Held(job);
     }
 
@@ -185,7 +189,7 @@ impl Holding {
         for at in [timeout_at, deadline_at].into_iter().flatten() {
             self.look_at = self.look_at.min(at);
         }
-        self.held.insert(head.fence.key, Held { fence: head.fence, stage: HeldStage::Running(Box::new(run)) });
+        self.held.insert(head.fence, Held { fence: head.fence, stage: HeldStage::Running(Box::new(run)) });
         self.running += 1;
         if let Some(queue) = self.queues.get_mut(queue) {
             queue.running += 1;
@@ -194,12 +198,12 @@ impl Holding {
 
     /// Marks a held job as one whose outcome is on its way.
     pub(super) fn settling(&mut self, fence: Fence) {
-        self.held.insert(fence.key, Held { fence, stage: HeldStage::Settling });
+        self.held.insert(fence, Held { fence, stage: HeldStage::Settling });
     }
 
     /// A handler is done: frees its slot. `None` if it is not known (any more).
     pub(super) fn finish(&mut self, fence: Fence) -> Option<Box<Running>> {
-        let held = self.held.get_mut(&fence.key).filter(|h| h.fence == fence)?;
+        let held = self.held.get_mut(&fence)?;
         match std::mem::replace(&mut held.stage, HeldStage::Settling) {
             HeldStage::Running(run) => {
                 self.running -= 1;
@@ -217,8 +221,7 @@ impl Holding {
 
     /// The job is no longer this worker's, and nothing of it runs here.
     pub(super) fn drop_held(&mut self, fence: Fence) {
-        let mine = |h: &Held| h.fence == fence && !matches!(h.stage, HeldStage::Running(_));
-        if !self.held.get(&fence.key).is_some_and(mine) {
+        if self.held.get(&fence).is_none_or(|h| matches!(h.stage, HeldStage::Running(_))) {
             return;
         }
         self.returning.retain(|returning| *returning != fence);
@@ -227,7 +230,7 @@ impl Holding {
             Suspect::Out(out) if *out == fence => self.suspect = Suspect::None,
             _ => {}
         }
-        if let Some(Held { stage: HeldStage::Waiting, .. }) = self.held.remove(&fence.key) {
+        if let Some(Held { stage: HeldStage::Waiting, .. }) = self.held.remove(&fence) {
             for queue in &mut self.queues {
                 queue.waiting.retain(|w| w.job.head.fence != fence);
             }
@@ -237,7 +240,7 @@ impl Holding {
     /// Notes that a handler is to stop. A lost claim overrides another reason; otherwise the first stays.
     /// Answers whether the handler must be told.
     pub(super) fn interrupt(&mut self, fence: Fence, why: Interruption) -> bool {
-        let Some(held) = self.held.get_mut(&fence.key).filter(|h| h.fence == fence) else { return false };
+        let Some(held) = self.held.get_mut(&fence) else { return false };
         let HeldStage::Running(run) = &mut held.stage else { return false };
         match &mut run.interruption {
             None => {
@@ -271,7 +274,7 @@ impl Holding {
                 found.push((held.fence, CancelWhy::Timeout));
             }
         }
-        found.sort_by_key(|(fence, _)| fence.key);
+        found.sort_unstable_by_key(|(fence, _)| *fence);
         found
     }
 
@@ -290,7 +293,7 @@ impl Holding {
                 found.push(held.fence);
             }
         }
-        found.sort_by_key(|f| f.key);
+        found.sort_unstable();
         found
     }
 

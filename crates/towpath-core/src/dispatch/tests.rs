@@ -292,6 +292,58 @@ fn a_shutdown_hands_back_drains_and_leaves() {
 }
 
 #[test]
+fn a_worker_that_claims_nothing_sleeps_until_its_next_beat() {
+    let mut bench = Bench::new(1);
+    bench.event(Event::Timer);
+    assert!(bench.dispatcher.next_wake() > bench.now, "its first beat is not answered yet");
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    for command in [Command::Quiet, Command::Shutdown] {
+        bench.event(Event::Command(command));
+        for _ in 0..20 {
+            bench.after(500 * MS);
+            bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+            assert!(bench.dispatcher.next_wake() > bench.now, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn a_worker_without_a_free_slot_does_not_wake_to_look_for_work() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1), job(2, 1)]);
+    bench.after(1_000 * MS);
+    let turn = bench.turn().unwrap();
+    assert_eq!(turn.settle.len(), 1, "what was fetched ahead goes back");
+    bench.answer(&turn, vec![]);
+    for _ in 0..20 {
+        bench.after(400 * MS);
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        assert!(bench.dispatcher.next_wake() > bench.now);
+    }
+}
+
+#[test]
+fn a_job_that_was_lost_and_comes_back_does_not_cost_a_slot() {
+    let mut bench = Bench::serving(2);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0 });
+    bench.after(2_000 * MS);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 2)]);
+    assert_eq!((bench.started(), bench.dispatcher.running()), (vec![1, 1], 2), "the lost handler is still at work");
+    bench.event(done(1, 2));
+    bench.event(done(1, 1));
+    assert_eq!(bench.dispatcher.running(), 0);
+    bench.after(2_000 * MS);
+    let settled: Vec<_> = bench.turn().unwrap().settle.iter().map(|settle| settle.fence).collect();
+    assert_eq!(settled, [job(1, 2).head.fence], "and only what counts is sent");
+}
+
+#[test]
 fn a_shutdown_ends_even_if_the_store_is_out_of_reach() {
     let mut bench = Bench::serving(1);
     bench.event(Event::Command(Command::Shutdown));
@@ -337,6 +389,30 @@ fn others_are_rescued_only_after_a_lease_of_contact_and_the_dead_at_once() {
     }
     bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
     assert!(rescue(&mut bench).is_some());
+}
+
+#[test]
+fn a_rescue_that_was_not_answered_is_not_repeated_before_a_lease_of_contact() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![]);
+    bench.after(Duration::from_secs(11));
+    if let Some(turn) = bench.turn() {
+        bench.answer(&turn, vec![]);
+    }
+    let rescues = |bench: &Bench| bench.effects.iter().filter(|e| matches!(e, Effect::Rescue(_))).count();
+    bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
+    assert_eq!(rescues(&bench), 1);
+    bench.event(Event::Rescued(Err(Failure::Other)));
+    for _ in 0..9 {
+        bench.after(Duration::from_secs(1));
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
+        if let Some(turn) = bench.turn() {
+            bench.answer(&turn, vec![]);
+        }
+    }
+    assert_eq!(rescues(&bench), 1, "the store may have been away for everybody");
 }
 
 #[test]

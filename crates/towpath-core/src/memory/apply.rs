@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
@@ -93,6 +94,9 @@ impl Transaction<'_> {
 
     fn recount(&mut self, id: GraphId) -> Changed {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        if fault::is_put_back(Fault::NoRecount) {
+            return Changed::Recounted { repaired: 0 };
+        }
         Changed::Recounted { repaired: self.recount_nodes(graph) }
     }
 

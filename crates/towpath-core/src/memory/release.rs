@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Transaction;
 use super::place::Holder;
 use super::tables::{Key, With};
+use crate::fault::{self, Fault};
 use crate::store::Counters;
 
 impl Transaction<'_> {
@@ -17,6 +18,9 @@ impl Transaction<'_> {
             for ((_, ord), edge) in tables.edge.range((*parent, 0)..=(*parent, u32::MAX)) {
                 if let Some(child) = tables.node.get_mut(&edge.child) {
                     child.count(*parent, row, *ord, edge);
+                    if fault::is_put_back(Fault::ReleaseTwice) {
+                        child.count(*parent, row, *ord, edge);
+                    }
                     children.insert(edge.child);
                 }
             }

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use futures_executor::block_on;
 use rusqlite::Connection;
+use towpath_core::store::{Enqueue, Item, Move};
+use towpath_core::{Due, Report, Store, settle_report};
 
-use super::{folder, open};
+use super::{folder, id, job, open, register, take_turn, worker};
 use crate::queries::Query;
 
 #[test]
@@ -57,4 +60,77 @@ fn plan(conn: &Connection, text: &str) -> Vec<String> {
     let nothing = rusqlite::params_from_iter((0..parameters).map(|_| 0));
     let rows = plan.query_map(nothing, |row| row.get::<_, String>(3)).unwrap();
     rows.map(Result::unwrap).collect()
+}
+
+/// Every statement of enqueue, claim, settle, release, extend, promote and prune that looks anything up.
+const HOT: [Query; 24] = [
+    Query::JobFind,
+    Query::LaneFind,
+    Query::ReadyHead,
+    Query::ReadyTake,
+    Query::ReadyTakeMoved,
+    Query::LaterDue,
+    Query::LaterNext,
+    Query::LaterTake,
+    Query::DeadlineDue,
+    Query::RunningHeld,
+    Query::RunningDelete,
+    Query::RunningGiven,
+    Query::RunningKnown,
+    Query::RunningOf,
+    Query::RunningTakeOver,
+    Query::EdgeChildren,
+    Query::NodeRead,
+    Query::NodeUpdate,
+    Query::StopRead,
+    Query::WorkerTurn,
+    Query::WorkerFind,
+    Query::EndedPast,
+    Query::GraphPast,
+    Query::UndecidedNodes,
+];
+
+#[test]
+fn the_statements_on_the_path_of_work_use_their_indexes_with_and_without_statistics() {
+    let folder = folder();
+    let store = open(&folder);
+    fill(&store);
+    drop(store);
+    let conn = Connection::open(folder.path().join("work.db")).unwrap();
+    let plans = || {
+        let mut text = String::new();
+        for query in HOT {
+            text.push_str(&format!("{query:?}\n"));
+            plan(&conn, query.text()).iter().for_each(|step| text.push_str(&format!("  {step}\n")));
+        }
+        text
+    };
+    let blind = plans();
+    conn.execute_batch("analyze; analyze sqlite_schema").unwrap();
+    assert_eq!(plans(), blind, "statistics, which a user may have made, change a plan");
+    insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!("plans", blind) });
+}
+
+/// Thousands of jobs, some of them later, running or over.
+fn fill(store: &crate::SqliteStore) {
+    for part in 0..5 {
+        let items = (0..1_000).map(|n| {
+            let job = job(part * 1_000 + n);
+            Item::job(if n % 5 == 0 { job.due(Due::After(std::time::Duration::from_secs(n))) } else { job })
+        });
+        block_on(store.enqueue(Enqueue { items: items.collect() })).unwrap();
+    }
+    // A table of one row is rightly read whole.
+    (1..50).for_each(|number| register(store, worker(number)));
+    let given = take_turn(store, worker(1), 1, Vec::new(), 1_000).assigned;
+    let settle = given.iter().take(500).filter_map(|assigned| match assigned {
+        towpath_core::store::Assigned::Job(job) => {
+            Some(settle_report(&job.head, Report::Succeeded { output: None, branches: Vec::new() }))
+        }
+        towpath_core::store::Assigned::Decision(_) => None,
+    });
+    let settle: Vec<_> = settle.collect();
+    assert!(settle.len() == 500 && settle.iter().all(|settle| matches!(settle.then, Move::End(_))));
+    take_turn(store, worker(1), 2, settle, 0);
+    assert!(block_on(store.ended(vec![id(1)])).unwrap()[0].is_some());
 }

@@ -31,7 +31,8 @@ pub(super) struct Pump {
     host: HostId,
     dispatcher: Dispatcher,
     worker: Incarnation,
-    attempts: HashMap<i64, Attempt>,
+    /// By claim: a job that was lost and claimed again may be at work twice.
+    attempts: HashMap<Fence, Attempt>,
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
@@ -126,7 +127,7 @@ impl Pump {
         let now = self.started.elapsed();
         let event = match message {
             Message::Finished { fence, report } => {
-                self.attempts.remove(&fence.key);
+                self.attempts.remove(&fence);
                 Event::Finished { fence, report }
             }
             Message::Beat(reply) => Event::Beat(reply),
@@ -191,7 +192,7 @@ impl Pump {
                 match self.handlers.get(&claimed.head.kind) {
                     Some(handler) => {
                         let attempt = Attempt::start(handler, *claimed, self.client.clone(), self.outbox.clone());
-                        self.attempts.insert(fence.key, attempt);
+                        self.attempts.insert(fence, attempt);
                     }
                     // No store gives a kind that was not asked for.
                     None => {
@@ -200,12 +201,12 @@ impl Pump {
                 }
             }
             Effect::Cancel { fence, why } => {
-                if let Some(attempt) = self.attempts.get(&fence.key) {
+                if let Some(attempt) = self.attempts.get(&fence) {
                     attempt.cancel(why);
                 }
             }
             Effect::Abort { fence } => {
-                if let Some(attempt) = self.attempts.get(&fence.key) {
+                if let Some(attempt) = self.attempts.get(&fence) {
                     attempt.abort();
                 }
             }
