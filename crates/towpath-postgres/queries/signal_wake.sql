@@ -1,4 +1,4 @@
--- Makes parked runs ready, at the end of the head. Lock, then look: it comes after the locks of their ids.
+-- Makes parked runs ready, at the end of the head, in the order given. Lock, then look: it comes after the locks of their ids.
 -- $1 text[] runs (ids). Returns lane, seq of each that was parked, in no order. Index: run (id), later (job). Locks: the rows
 -- of later, in the order of their keys; waits for another who wakes or promotes one, for that may come to nothing.
 with parked as materialized (
@@ -8,7 +8,9 @@ with parked as materialized (
 ), gone as (
   delete from towpath.later where job = any(array(select job from parked)) returning *
 ), item as materialized (
-  select lane, turnout, nextval('towpath.key') as seq, job, attempt, failures, crashes from gone order by job
+  select g.lane, g.turnout, nextval('towpath.key') as seq, g.job, g.attempt, g.failures, g.crashes
+  from gone g join towpath.run r on r.job = g.job
+  order by array_position($1::text[], r.id)
 )
 insert into towpath.ready (lane, turnout, seq, job, attempt, failures, crashes)
 select lane, turnout, seq, job, attempt, failures, crashes from item
