@@ -13,7 +13,8 @@ pub(crate) fn upstream(db: &mut Db<'_>, job: JobId) -> Result<Vec<Upstream>, Fau
     let parents: Option<Vec<u8>> = db.maybe(Query::ParentKeys, [&job.as_bytes()[..]], |row| Ok(row.get(0)?))?.flatten();
     let mut upstream = Vec::new();
     for parent in rows::keys(&parents.unwrap_or_default())? {
-        upstream.push(db.one(Query::Upstream, [parent], |row| {
+        // A parent is gone only while its whole graph is being pruned.
+        upstream.extend(db.maybe(Query::Upstream, [parent], |row| {
             let node: String = row.get(0)?;
             Ok(Upstream {
                 node: NodeName::from_stored(&node),
