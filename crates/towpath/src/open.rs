@@ -67,6 +67,7 @@ mod tests {
     async fn an_address_that_is_not_understood_names_those_that_are() {
         let refused = open("mysql://ann:secret@db/app").await.err().unwrap().to_string();
         assert_eq!(refused, "\"mysql://…@db/app\" is no store: use sqlite:PATH or postgres://USER@HOST/DATABASE");
+        assert!(open("sqlite:").await.err().unwrap().to_string().contains("name the file"));
         assert!(open("app.db").await.err().unwrap().to_string().contains("sqlite:PATH"));
     }
 }

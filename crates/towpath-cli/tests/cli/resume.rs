@@ -234,3 +234,24 @@ fn mask_instants(text: &str) -> String {
     };
     text.lines().map(mask).collect()
 }
+
+#[test]
+fn a_cancel_after_a_kill_stops_the_command_and_ends_the_graph() {
+    let folder = Folder::with_flow(TWO);
+    let pids = folder.file("pids");
+    folder.write(
+        "flow.toml",
+        "name = \"two\"\n[node.second]\nexec = [\"sh\", \"-c\", \"echo $$ > pids; touch running; sleep 100\"]\n\
+         [node.third]\nafter = [\"second\"]\nexec = [\"true\"]",
+    );
+    killed_in_second(&folder);
+    let pid = std::fs::read_to_string(pids).unwrap().trim().to_owned();
+    let graph = folder.newest_graph();
+    let ran = folder.run(&["cancel", &graph, "--actor", "ann", "--reason", "enough"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stdout, format!("graph {graph}: cancelled\n"), "nothing is left to ask");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z "), "its command still runs: {stat}");
+    let audit = folder.run(&["audit"]);
+    assert!(audit.stdout.contains("ann") && audit.stdout.contains("enough"), "{}", audit.stdout);
+}

@@ -285,25 +285,43 @@ pub struct AuditLine {
 
 /// Rows by table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Census {
+    /// Rows of jobs.
     pub jobs: u64,
+    /// Rows of ready.
     pub ready: u64,
+    /// Rows of later.
     pub later: u64,
+    /// Rows of running.
     pub running: u64,
+    /// Rows of blocked.
     pub blocked: u64,
+    /// Rows of undecided.
     pub undecided: u64,
+    /// Rows of ended.
     pub ended: u64,
+    /// Rows of graphs.
     pub graphs: u64,
+    /// Rows of nodes.
     pub nodes: u64,
+    /// Rows of edges.
     pub edges: u64,
+    /// Rows of stops.
     pub stops: u64,
+    /// Rows of attempts.
     pub attempts: u64,
+    /// Rows of outputs.
     pub outputs: u64,
+    /// Rows of deadlines.
     pub deadlines: u64,
+    /// Rows of workers.
     pub workers: u64,
+    /// Rows of leases.
     pub leases: u64,
+    /// Rows of runs.
     pub runs: u64,
+    /// Rows of entries.
     pub entries: u64,
+    /// Rows of arrivals.
     pub arrivals: u64,
 }
