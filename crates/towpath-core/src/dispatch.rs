@@ -172,7 +172,7 @@ impl Dispatcher {
         self.traffic.claimed(asked, claimed);
         if reply.lease == Lease::Over {
             self.traffic.look_at_once();
-            self.health.beat_at_once();
+            self.health.lease_is_over();
         }
     }
 
@@ -242,7 +242,7 @@ impl Dispatcher {
         if matches!(self.stage, Stage::Serving | Stage::Quiet) {
             self.stage = Stage::Joining;
         }
-        self.health.beat_at_once();
+        self.health.lease_is_over();
     }
 
     fn beaten(&mut self, reply: BeatReply, now: Duration) {
@@ -310,7 +310,8 @@ impl Dispatcher {
     // ---- what to do ---------------------------------------------------------------------------
 
     fn start_waiting(&mut self, now: Duration) {
-        if !matches!(self.stage, Stage::Serving | Stage::Quiet) {
+        // What waits under a lease that is over may be somebody else's by now; the next beat tells.
+        if !matches!(self.stage, Stage::Serving | Stage::Quiet) || !self.health.is_leased(now) {
             return;
         }
         let offset = self.traffic.offset();

@@ -14,6 +14,9 @@ pub(super) struct Health {
     maintenance: Duration,
     beat_at: Duration,
     beat_pending: bool,
+    beat_sent_at: Duration,
+    /// How long the lease surely holds: the store counts from the arrival of a beat, the worker from its departure.
+    leased_until: Duration,
     beats: u64,
     jitter: u32,
     /// Since when every word to the store was answered.
@@ -33,6 +36,8 @@ impl Health {
             maintenance: config.maintenance,
             beat_at: Duration::ZERO,
             beat_pending: false,
+            beat_sent_at: Duration::ZERO,
+            leased_until: Duration::ZERO,
             beats: 0,
             jitter,
             contact_since: None,
@@ -52,6 +57,7 @@ impl Health {
 
     pub(super) fn beat_sent(&mut self, now: Duration) {
         self.beat_pending = true;
+        self.beat_sent_at = now;
         self.beats += 1;
         let spread = if self.beats.is_multiple_of(2) { self.jitter } else { 200 - self.jitter };
         self.beat_at = now + self.heartbeat * spread / 100;
@@ -59,7 +65,19 @@ impl Health {
 
     pub(super) fn beaten(&mut self, now: Duration) {
         self.beat_pending = false;
+        self.leased_until = self.beat_sent_at + self.lease;
         self.contact(now);
+    }
+
+    /// Whether what this worker holds is surely its own: another one may have what it claimed under a lease that is over.
+    pub(super) fn is_leased(&self, now: Duration) -> bool {
+        now < self.leased_until
+    }
+
+    /// The store says that the lease is over.
+    pub(super) fn lease_is_over(&mut self) {
+        self.leased_until = Duration::ZERO;
+        self.beat_at_once();
     }
 
     pub(super) fn beat_failed(&mut self, now: Duration) {

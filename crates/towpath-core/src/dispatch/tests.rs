@@ -427,6 +427,23 @@ fn what_was_fetched_ahead_and_not_used_goes_back() {
 }
 
 #[test]
+fn what_waits_under_a_lease_that_is_over_is_not_started() {
+    let mut bench = Bench::serving(2);
+    let turn = bench.turn().unwrap();
+    // Neither the turn nor the beats of the next minute get an answer.
+    bench.after(Duration::from_secs(10));
+    bench.after(Duration::from_secs(50));
+    bench.answer(&turn, vec![job(1, 1), job(2, 1)]);
+    assert!(bench.started().is_empty(), "another worker may have them");
+    let lost = vec![job(1, 1).head.fence];
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0 });
+    assert!(bench.started().is_empty(), "that beat left fifty seconds ago");
+    bench.after(MS);
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    assert_eq!(bench.started(), [2]);
+}
+
+#[test]
 fn an_unknown_worker_stops_everything_and_registers_again() {
     let mut bench = Bench::serving(1);
     let turn = bench.turn().unwrap();
