@@ -207,6 +207,28 @@ fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
     settle
 }
 
+/// What the worker of a run has to write: what its journal gains, and where that leaves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunCommit {
+    /// Entries for its journal, in order.
+    pub journal: Vec<Payload>,
+    /// How many of its arrivals have been read; an end or a park that leaves more is refused or is none.
+    pub read: Option<u32>,
+    /// `None` to go on under the same claim; otherwise it parks, ends, or goes back.
+    pub then: Option<Report>,
+}
+
+/// What becomes of a run with a commit. It is asked to cancel by a signal, so that its undos are part of its history: a
+/// cancel on its row does not take its place.
+pub fn settle_run(head: &Head, commit: RunCommit) -> Settle {
+    let RunCommit { journal, read, then } = commit;
+    let settle = match then {
+        None => Settle::stay(head.fence, Vec::new()),
+        Some(report) => settle_report(head, report),
+    };
+    Settle { journal, read, if_cancelled: None, ..settle }
+}
+
 /// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
 pub(crate) fn postpone(head: &Head, wait: Duration) -> Settle {
     let mut settle = settle_report(head, Report::HandedBack);
