@@ -12,6 +12,7 @@ pub mod defaults;
 pub mod dispatch;
 #[doc(hidden)]
 pub mod fault;
+mod fingerprint;
 mod graph;
 mod id;
 mod job;
@@ -22,12 +23,14 @@ mod name;
 mod outcome;
 mod payload;
 mod plan;
+pub mod replay;
 mod retry;
 mod rules;
 pub mod store;
 mod time;
 
 pub use clock::{Clock, ManualClock};
+pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,

@@ -59,6 +59,11 @@ pub enum Report {
         /// Why.
         reason: String,
     },
+    /// It is a run that was asked to cancel, and has, with its undos.
+    Obeyed {
+        /// Who asked.
+        cause: Cause,
+    },
     /// It asked to be skipped, as if its branch were not taken.
     Skipped {
         /// Why.
@@ -162,6 +167,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Revoked { reason } => {
             (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
         }
+        Report::Obeyed { cause } => (Move::End(end(End::Cancelled, Some(cause), spent, None)), None),
         Report::Skipped { reason } => {
             let kind = End::Skipped(SkipKind::Untaken);
             (Move::End(end(kind, Some(Cause::Itself { reason }), spent, None)), cancelled(spent, None))

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use towpath_core::{Report, Retry};
 
 /// What a handler returns when it does not succeed. Any error becomes one by `?`: it is then retried by the
@@ -88,6 +89,19 @@ impl Failure {
         Self { what: What::Failed { error: error.to_string(), retry, log: None } }
     }
 
+    /// Whether another attempt is of no use.
+    pub(crate) fn is_permanent(&self) -> bool {
+        !matches!(self.what, What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_))
+    }
+
+    /// After how long another attempt is, if the failure says so.
+    pub(crate) fn again_after(&self) -> Option<Duration> {
+        match self.what {
+            What::Failed { retry: Retry::After(wait), .. } | What::Snoozed(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
     pub(crate) fn into_report(self) -> Report {
         match self.what {
             What::Failed { error, retry, log } => Report::Failed { error, retry, log },
@@ -96,6 +110,27 @@ impl Failure {
             What::Skipped(reason) => Report::Skipped { reason },
             What::Stopped => Report::Stopped,
         }
+    }
+}
+
+/// How a failure is recorded in a run's journal.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    error: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    permanent: bool,
+}
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored { error: self.to_string(), permanent: self.is_permanent() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { error, permanent } = Stored::deserialize(deserializer)?;
+        Ok(Self::failed(error, if permanent { Retry::Never } else { Retry::ByPolicy }))
     }
 }
 

@@ -30,6 +30,7 @@
 mod caretaker;
 mod client;
 mod context;
+pub mod durable;
 mod error;
 mod failure;
 mod handler;
@@ -40,10 +41,12 @@ mod notifier;
 mod open;
 mod random;
 mod registry;
+mod states;
 mod worker;
 
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
+pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
 pub use error::{Error, OutputError};
 pub use failure::Failure;
 pub use handler::Perform;

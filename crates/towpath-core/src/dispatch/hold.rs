@@ -204,7 +204,15 @@ impl Holding {
 
     pub(super) fn start(&mut self, head: &Head, timeout_at: Option<Duration>, deadline_at: Option<Duration>) {
         let queue = self.queue_of(head);
-        let run = Running { head: head.clone(), queue, timeout_at, deadline_at, interruption: None, stuck_at: None, commit: Commit::None };
+        let run = Running {
+            head: head.clone(),
+            queue,
+            timeout_at,
+            deadline_at,
+            interruption: None,
+            stuck_at: None,
+            commit: Commit::None,
+        };
         for at in [timeout_at, deadline_at].into_iter().flatten() {
             self.look_at = self.look_at.min(at);
         }

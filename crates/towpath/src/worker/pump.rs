@@ -6,19 +6,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
-use towpath_core::dispatch::{Command, Dispatcher, Effect, Event, Failure, PeerNews};
-use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId};
-use towpath_core::{Fence, Incarnation, Report, Store, StoreError, StoreErrorKind, Timestamp, defaults};
+use tokio::sync::{mpsc, oneshot, watch};
+use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
+use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Settled};
+use towpath_core::{Fence, Incarnation, Report, RunCommit, Store, StoreError, StoreErrorKind, Timestamp, defaults};
 
-use super::attempt::Attempt;
+use super::attempt::{Around, Attempt};
 use super::peers;
 use crate::client::Client;
 use crate::registry::Handlers;
+use crate::states::States;
 
 /// What tasks tell the pump.
-pub(super) enum Message {
-    Finished { fence: Fence, report: Report },
+pub(crate) enum Message {
+    Finished {
+        fence: Fence,
+        report: Report,
+    },
+    /// A run writes, and waits for what became of it.
+    Commit {
+        fence: Fence,
+        commit: Box<RunCommit>,
+        answer: oneshot::Sender<Settled>,
+    },
     Beat(Result<BeatReply, Failure>),
     Peers(PeerNews),
     Command(Command),
@@ -33,6 +43,9 @@ pub(super) struct Pump {
     worker: Incarnation,
     /// By claim: a job that was lost and claimed again may be at work twice.
     attempts: HashMap<Fence, Attempt>,
+    /// Runs that wait for what became of what they wrote.
+    commits: HashMap<Fence, oneshot::Sender<Settled>>,
+    states: States,
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
@@ -47,6 +60,7 @@ impl Pump {
     pub(super) fn new(
         client: Client,
         handlers: Handlers,
+        states: States,
         host: HostId,
         dispatcher: Dispatcher,
     ) -> (Self, mpsc::UnboundedSender<Message>) {
@@ -62,6 +76,8 @@ impl Pump {
             dispatcher,
             worker,
             attempts: HashMap::new(),
+            commits: HashMap::new(),
+            states,
             inbox,
             outbox: outbox.clone(),
             running: watch::channel(0).0,
@@ -128,7 +144,12 @@ impl Pump {
         let event = match message {
             Message::Finished { fence, report } => {
                 self.attempts.remove(&fence);
+                self.commits.remove(&fence);
                 Event::Finished { fence, report }
+            }
+            Message::Commit { fence, commit, answer } => {
+                self.commits.insert(fence, answer);
+                Event::Commit { fence, commit: *commit }
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
@@ -191,7 +212,13 @@ impl Pump {
                 let fence = claimed.head.fence;
                 match self.handlers.get(&claimed.head.kind) {
                     Some(handler) => {
-                        let attempt = Attempt::start(handler, *claimed, self.client.clone(), self.outbox.clone());
+                        let around = Around {
+                            client: self.client.clone(),
+                            states: self.states.clone(),
+                            build: self.handlers.build,
+                            clock: self.clock,
+                        };
+                        let attempt = Attempt::start(handler, *claimed, around, self.outbox.clone());
                         self.attempts.insert(fence, attempt);
                     }
                     // No store gives a kind that was not asked for.
@@ -200,7 +227,16 @@ impl Pump {
                     }
                 }
             }
+            Effect::Committed { fence, settled } => {
+                if let Some(answer) = self.commits.remove(&fence) {
+                    let _ = answer.send(settled);
+                }
+            }
             Effect::Cancel { fence, why } => {
+                if why == CancelWhy::Lost {
+                    // Nobody will say what became of it.
+                    self.commits.remove(&fence);
+                }
                 if let Some(attempt) = self.attempts.get(&fence) {
                     attempt.cancel(why);
                 }

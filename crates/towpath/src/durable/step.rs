@@ -1,0 +1,344 @@
+//! Steps: work outside of the function, done at least once and recorded exactly once.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use towpath_core::replay::Outcome;
+use towpath_core::{RetryPolicy, defaults};
+
+use super::function::check_name;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::states::States;
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Something that can be run as a step: any `async fn(StepCx, I) -> Result<O, E>`.
+pub trait StepFn<I, O, E>: Send + Sync {
+    /// Does one attempt.
+    fn attempt(&self, cx: StepCx, input: I) -> Pin<Box<dyn Future<Output = Result<O, E>> + Send>>;
+}
+
+impl<F, Fut, I, O, E> StepFn<I, O, E> for F
+where
+    F: Fn(StepCx, I) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
+{
+    fn attempt(&self, cx: StepCx, input: I) -> BoxFuture<Result<O, E>> {
+        Box::pin(self(cx, input))
+    }
+}
+
+/// The definition of a step.
+///
+/// ```
+/// use std::time::Duration;
+/// use towpath::{Failure, Step, StepCx};
+///
+/// const DOUBLE: Step<u64, u64, Failure> = Step::new("double", &double).attempts(5).timeout(Duration::from_secs(30));
+///
+/// async fn double(_cx: StepCx, n: u64) -> Result<u64, Failure> {
+///     Ok(2 * n)
+/// }
+/// ```
+pub struct Step<I: 'static, O: 'static, E: 'static> {
+    pub(super) name: &'static str,
+    pub(super) run: &'static dyn StepFn<I, O, E>,
+    pub(super) policy: Policy,
+    pub(super) retry_if: Option<fn(&E) -> bool>,
+}
+
+/// How a step is tried.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    pub(super) version: u16,
+    pub(super) retry: RetryPolicy,
+    pub(super) timeout: Option<Duration>,
+    pub(super) at_most_once: bool,
+}
+
+impl Policy {
+    pub(super) const DEFAULT: Self =
+        Self { version: 1, retry: defaults::STEP_RETRY, timeout: None, at_most_once: false };
+}
+
+impl<I, O, E> Step<I, O, E> {
+    /// Defines a step. The name is 1 to 64 of a-z 0-9 and inner hyphens.
+    ///
+    /// # Panics
+    /// On a bad name; in a `const` that is a compile error.
+    pub const fn new(name: &'static str, run: &'static dyn StepFn<I, O, E>) -> Self {
+        check_name(name);
+        Self { name, run, policy: Policy::DEFAULT, retry_if: None }
+    }
+
+    /// Sets its version (1): a run that has recorded another one does not fit.
+    pub const fn version(mut self, version: u16) -> Self {
+        self.policy.version = version;
+        self
+    }
+
+    /// How often it is tried (10 times).
+    pub const fn attempts(mut self, attempts: u32) -> Self {
+        assert!(attempts > 0, "a step is tried at least once");
+        self.policy.retry.attempts_max = attempts;
+        self
+    }
+
+    /// How long it waits after the first failure (1 s), doubled with each, and at most (10 min).
+    pub const fn backoff(mut self, base: Duration, cap: Duration) -> Self {
+        self.policy.retry.base_us = base.as_micros() as u64;
+        self.policy.retry.cap_us = cap.as_micros() as u64;
+        self
+    }
+
+    /// How long an attempt may take.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// Which errors are worth another attempt (all).
+    pub const fn retry_if(mut self, retry_if: fn(&E) -> bool) -> Self {
+        self.retry_if = Some(retry_if);
+        self
+    }
+
+    /// Never begins it twice: its beginning is recorded first, and one whose outcome was lost with its process is
+    /// [`StepError::Lost`].
+    pub const fn at_most_once(mut self) -> Self {
+        self.policy.at_most_once = true;
+        self.policy.retry.attempts_max = 1;
+        self
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The same step under another name in the journal.
+    pub const fn named(mut self, name: &'static str) -> Self {
+        check_name(name);
+        self.name = name;
+        self
+    }
+}
+
+impl<I, O, E> Clone for Step<I, O, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I, O, E> Copy for Step<I, O, E> {}
+
+impl<I, O, E> fmt::Debug for Step<I, O, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} v{}", self.name, self.policy.version)
+    }
+}
+
+/// Why a step did not succeed. It is recorded, and the same in every replay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StepError<E> {
+    /// Its last attempt returned this.
+    Failed(E),
+    /// Its last attempt took longer than its timeout.
+    TimedOut,
+    /// Its last attempt panicked.
+    Panicked(String),
+    /// It was begun, may never be begun twice, and its outcome was lost.
+    Lost,
+    /// What it returned has no stored form.
+    Unencodable(String),
+}
+
+impl<E: fmt::Display> fmt::Display for StepError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::TimedOut => f.write_str("the step took longer than its timeout"),
+            Self::Panicked(text) => write!(f, "the step panicked: {text}"),
+            Self::Lost => f.write_str("the step was begun, may not be begun twice, and its outcome was lost"),
+            Self::Unencodable(problem) => write!(f, "the step's result cannot be stored: {problem}"),
+        }
+    }
+}
+
+impl<E: Error> Error for StepError<E> {}
+
+impl From<StepError<Failure>> for Failure {
+    fn from(error: StepError<Failure>) -> Self {
+        match error {
+            StepError::Failed(failure) => failure,
+            other => Self::new(other),
+        }
+    }
+}
+
+/// What a step knows of its attempt. It has no durable operations.
+#[derive(Clone)]
+pub struct StepCx {
+    pub(super) client: Client,
+    pub(super) states: States,
+    pub(super) key: Arc<str>,
+    pub(super) attempt: u32,
+}
+
+impl StepCx {
+    /// The number of this attempt, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// A key that is the same in every attempt of this step in this run and in no other: for services that take one.
+    pub fn idempotency_key(&self) -> &str {
+        &self.key
+    }
+
+    /// A client on the same store.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the worker was given of this type ([`WorkerBuilder::state`](crate::WorkerBuilder::state)).
+    ///
+    /// # Panics
+    /// It was given none: the run is blocked until a worker that was starts.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Arc<T> {
+        self.states.get().unwrap_or_else(|| std::panic::panic_any(MissingState(std::any::type_name::<T>())))
+    }
+}
+
+impl fmt::Debug for StepCx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepCx").field("key", &self.key).field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
+
+/// What a step panics with when a state is missing.
+pub(super) struct MissingState(pub(super) &'static str);
+
+/// One attempt's end.
+pub(super) struct Attempted {
+    pub(super) outcome: Result<Outcome, MissingState>,
+    /// Why another attempt is worth while, if it is, and after how long if the step says so.
+    pub(super) again: Option<(String, Option<Duration>)>,
+}
+
+/// What the driver is to do for a step: the work of a command.
+pub(super) struct StepWork {
+    pub(super) attempt: Arc<dyn Fn(StepCx) -> BoxFuture<Attempted> + Send + Sync>,
+    pub(super) policy: Policy,
+}
+
+impl StepWork {
+    /// The work of a step. What it is given went through its stored form, also at the first attempt, so that every attempt
+    /// sees the same.
+    pub(super) fn of<I, O, E>(step: Step<I, O, E>, input: &I) -> Result<Self, String>
+    where
+        I: Serialize + DeserializeOwned + Send + 'static,
+        O: Serialize + Send + 'static,
+        E: Serialize + fmt::Display + Send + 'static,
+    {
+        let stored = Outcome::of(input).map_err(|e| e.problem)?;
+        stored.decode::<I>().map_err(|e| e.problem)?;
+        let (run, retry_if, timeout) = (step.run, step.retry_if, step.policy.timeout);
+        let attempt = move |cx: StepCx| {
+            let input = stored.decode::<I>();
+            let work = move || match input {
+                Ok(input) => run.attempt(cx, input),
+                Err(e) => std::panic::panic_any(format!("the input of the step does not decode: {e}")),
+            };
+            self::attempt(work, timeout, retry_if)
+        };
+        Ok(Self { attempt: Arc::new(attempt), policy: step.policy })
+    }
+}
+
+/// Recorded as `{"ok": …}` or `{"err": …}`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Recorded<O, E> {
+    Ok(O),
+    Err(StepError<E>),
+}
+
+pub(super) fn decode<O: DeserializeOwned, E: DeserializeOwned>(
+    outcome: &Outcome,
+) -> Result<Result<O, StepError<E>>, String> {
+    match outcome.decode().map_err(|e| e.problem)? {
+        Recorded::Ok(value) => Ok(Ok(value)),
+        Recorded::Err(error) => Ok(Err(error)),
+    }
+}
+
+/// The outcome of a step that may not be begun again.
+pub(super) fn lost() -> Outcome {
+    Outcome::of(&Recorded::<(), ()>::Err(StepError::Lost)).unwrap_or_else(|_| Outcome::null())
+}
+
+/// One attempt, whatever happens in it.
+pub(super) fn attempt<O, E>(
+    work: impl FnOnce() -> BoxFuture<Result<O, E>> + Send + 'static,
+    timeout: Option<Duration>,
+    retry_if: Option<fn(&E) -> bool>,
+) -> BoxFuture<Attempted>
+where
+    O: Serialize + Send + 'static,
+    E: Serialize + fmt::Display + Send + 'static,
+{
+    Box::pin(async move {
+        let work = AssertUnwindSafe(async move { work().await }).catch_unwind();
+        let result = match timeout {
+            Some(limit) => match tokio::time::timeout(limit, work).await {
+                Ok(result) => result,
+                Err(_) => return failed::<O, E>(StepError::TimedOut, format!("it took longer than {limit:?}")),
+            },
+            None => work.await,
+        };
+        match result {
+            Ok(Ok(value)) => match Outcome::of(&Recorded::<O, E>::Ok(value)) {
+                Ok(outcome) => Attempted { outcome: Ok(outcome), again: None },
+                // Another attempt would only return the like.
+                Err(e) => Attempted { again: None, ..failed::<O, E>(StepError::Unencodable(e.problem), String::new()) },
+            },
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                // A failure knows by itself whether another attempt is worth while, and when.
+                let failure = (&error as &dyn Any).downcast_ref::<Failure>();
+                let is_final =
+                    retry_if.is_some_and(|retry_if| !retry_if(&error)) || failure.is_some_and(Failure::is_permanent);
+                let after = failure.and_then(Failure::again_after);
+                let attempted = failed::<O, E>(StepError::Failed(error), text);
+                let again = attempted.again.filter(|_| !is_final).map(|(text, _)| (text, after));
+                Attempted { again, ..attempted }
+            }
+            Err(panic) => match panic.downcast::<MissingState>() {
+                Ok(missing) => Attempted { outcome: Err(*missing), again: None },
+                Err(panic) => {
+                    let text = crate::worker::panic_text(&*panic);
+                    failed::<O, E>(StepError::Panicked(text.clone()), format!("it panicked: {text}"))
+                }
+            },
+        }
+    })
+}
+
+fn failed<O: Serialize, E: Serialize>(error: StepError<E>, text: String) -> Attempted {
+    let outcome = Outcome::of(&Recorded::<O, E>::Err(error))
+        .or_else(|e| Outcome::of(&Recorded::<O, E>::Err(StepError::Unencodable(e.problem))));
+    Attempted { outcome: Ok(outcome.unwrap_or_else(|_| Outcome::null())), again: Some((text, None)) }
+}
