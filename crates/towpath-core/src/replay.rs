@@ -6,6 +6,7 @@
 //! history. There is no IO here, no clock and no runtime.
 
 mod entry;
+mod history;
 mod inbox;
 mod interrupt;
 mod ops;
@@ -15,6 +16,7 @@ mod tests;
 mod waker;
 
 pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
+pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
 pub use ops::{Command, Ops, Request, Wants, Work, frame_ident};
 
@@ -87,6 +89,8 @@ const PASS_BYTES: usize = 4 * 1024 * 1024;
 const PASS_DELIVERIES: usize = 4_096;
 /// So often a function may wake itself without touching an operation.
 const SPINS_MAX: u32 = 1_000;
+/// So often it may at all: a join of many parts yields now and then.
+const ROUNDS_MAX: u32 = 1_000_000;
 
 impl<T> Live<T> {
     /// Rebuilds a run from its journal, which is empty for one that has not begun. `seed` is drawn from the run's id
@@ -145,6 +149,9 @@ impl<T> Live<T> {
         let mut state = self.ops.lock();
         if let Some(pos) = state.record.first_unreached() {
             return Err(Interrupt::Mismatch(state.record.missed(pos, Disagreement::NotReached)));
+        }
+        if state.record.has_ended() && ended.is_none() {
+            return Err(Interrupt::Mismatch(state.goes_on()));
         }
         state.replays = false;
         drop(state);
@@ -262,9 +269,10 @@ impl<T> Live<T> {
     /// Tells the function one thing and lets it go on until it is quiet.
     fn deliver(&mut self, pos: Pos, at: Timestamp, outcome: Outcome) -> Result<(Option<Ident>, Option<T>), Interrupt> {
         let mut state = self.ops.lock();
-        let Some((waker, ident)) = state.deliver(pos, outcome) else { return Ok((None, None)) };
+        let Some((waker, ident, unstarted)) = state.deliver(pos, outcome) else { return Ok((None, None)) };
         state.now = at;
         drop(state);
+        drop(unstarted);
         let turn = Turn::of(self.ops.number());
         if let Some(waker) = waker {
             waker.wake();
@@ -290,7 +298,7 @@ impl<T> Live<T> {
         let body = self.body.as_mut()?;
         let waker = Waker::from(Arc::clone(&self.root));
         let mut context = Context::from_waker(&waker);
-        let mut spins = 0;
+        let (mut spins, mut rounds) = (0, 0);
         loop {
             self.root.take();
             let turn = Turn::of(self.ops.number());
@@ -299,6 +307,10 @@ impl<T> Live<T> {
             let mut state = self.ops.lock();
             if waker::is_accused() {
                 state.interrupt(Interrupt::Misuse(Misuse::OtherRun));
+            }
+            if let Some(thread) = self.root.stranger() {
+                state.interrupt(Interrupt::Misuse(Misuse::ForeignWake { thread }));
+                return None;
             }
             match polled {
                 Err(panic) => {
@@ -311,17 +323,16 @@ impl<T> Live<T> {
             if state.is_interrupted() {
                 return None;
             }
+            rounds += 1;
             spins = if state.take_touched() { 0 } else { spins + 1 };
-            if spins > SPINS_MAX {
+            if spins > SPINS_MAX || rounds > ROUNDS_MAX {
                 state.interrupt(Interrupt::Misuse(Misuse::Spins));
                 return None;
             }
             if self.root.take() {
                 continue;
             }
-            if let Some(thread) = self.root.stranger() {
-                state.interrupt(Interrupt::Misuse(Misuse::ForeignWake { thread }));
-            } else if !state.waits_for_own() {
+            if !state.waits_for_own() {
                 state.interrupt(Interrupt::Misuse(Misuse::WaitsForNothing));
             }
             return None;

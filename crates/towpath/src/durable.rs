@@ -27,4 +27,6 @@ pub use signal::Signal;
 pub use step::{Step, StepCx, StepError, StepFn};
 
 pub(crate) use drive::{Commits, Drive};
+pub(crate) use frame::{CANCEL, CancelNote, How, Run, RunEnd};
 pub(crate) use function::Erased;
+pub(crate) use step::{Next, StepWork, lost as step_lost, next, stub};

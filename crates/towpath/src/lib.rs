@@ -42,6 +42,7 @@ mod open;
 mod random;
 mod registry;
 mod states;
+pub mod testing;
 mod worker;
 
 pub use client::{Client, JobBuilder, JobHandle};

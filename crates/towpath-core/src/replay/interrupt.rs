@@ -74,6 +74,8 @@ pub enum Disagreement {
     NotRecorded,
     /// The function returned, and the journal goes on.
     ReturnedEarly,
+    /// The journal has an end, and the function goes on.
+    GoesOn,
 }
 
 impl Disagreement {
@@ -100,6 +102,7 @@ impl Disagreement {
             Self::Input => "another input",
             Self::NotReached => "the journal has an operation that the code does not come to",
             Self::NotRecorded => "the code has an operation that the journal does not",
+            Self::GoesOn => "the journal has an end, and the function goes on",
             Self::ReturnedEarly => "the function returned, and the journal goes on",
         }
     }

@@ -188,7 +188,7 @@ impl Ops {
         if !self.is_on_turn(&mut state) || state.interrupt.is_some() || pos == Pos::NOWHERE {
             return Poll::Pending;
         }
-        state.touched = true;
+        state.touched |= !pos.is_reserved();
         if let Some(request) = request.take() {
             // On an interrupt nothing more is said: the whole pass is over.
             if let Err(interrupt) = state.open(pos, request) {
@@ -335,14 +335,15 @@ impl State {
 
     // ---- for the engine -----------------------------------------------------------------------
 
-    /// Gives an open operation its outcome; answers whom to wake, and who it is. `None` if nobody waits for it.
-    pub(super) fn deliver(&mut self, pos: Pos, outcome: Outcome) -> Option<(Option<Waker>, Ident)> {
+    /// Gives an open operation its outcome; answers whom to wake, who it is, and the work that need not be started any
+    /// more. `None` if nobody waits for it.
+    pub(super) fn deliver(&mut self, pos: Pos, outcome: Outcome) -> Option<(Option<Waker>, Ident, Option<Command>)> {
         let slot = self.open.get_mut(&pos).filter(|slot| slot.ready.is_none())?;
         slot.ready = Some(outcome);
         let (waker, ident) = (slot.waker.take(), slot.ident.clone());
         let kind = std::mem::replace(&mut slot.kind, SlotKind::Work);
         self.stop_waiting(pos, &kind);
-        Some((waker, ident))
+        Some((waker, ident, self.commands.remove(&pos)))
     }
 
     pub(super) fn is_waiting(&self, pos: Pos) -> bool {
@@ -384,6 +385,14 @@ impl State {
         }
         let patches = self.patches.drain(..).map(|id| Entry::Patched { id });
         Ok(patches.chain(std::mem::take(&mut self.opened).into_values()).collect())
+    }
+
+    /// The function waits, where the journal has its end.
+    pub(super) fn goes_on(&self) -> Box<Mismatch> {
+        let own = self.open.iter().find(|(pos, _)| !pos.is_reserved());
+        let (pos, code) = own.map_or((self.next, None), |(pos, slot)| (*pos, Some(slot)));
+        let (place, code) = (code.and_then(|slot| slot.place), code.map(|slot| slot.ident.clone()));
+        Box::new(Mismatch { pos, how: Disagreement::GoesOn, journal: None, code, place })
     }
 
     pub(super) fn take_commands(&mut self) -> Vec<Command> {

@@ -107,6 +107,10 @@ impl Record {
         Box::new(Mismatch { pos, how, journal, code: None, place: None })
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     pub(super) fn first_unreached(&self) -> Option<Pos> {
         self.unreached.first().copied()
     }

@@ -126,7 +126,7 @@ impl<'r> Cx<'r> {
                 let work = Arc::clone(&work);
                 step::attempt::<O, E>(move || Box::pin(work(cx)), None, None)
             };
-            Ok(StepWork { attempt: Arc::new(attempt), policy: Policy::DEFAULT })
+            Ok(StepWork { input: Outcome::null(), attempt: Arc::new(attempt), policy: Policy::DEFAULT })
         })
     }
 

@@ -301,9 +301,7 @@ impl Driver {
 
     async fn end(&mut self, end: RunEnd) -> Step<()> {
         self.abort_all();
-        let at = self.now();
-        let error = if let How::Failed { error, .. } = &end.how { Some(error.clone()) } else { None };
-        self.write(vec![Entry::Ended { at, error }])?;
+        self.write(vec![end.entry(self.now())])?;
         let report = report_of(end);
         // An end that leaves signals unread is refused once; nobody is left to take them, so then it stands.
         while self.commit(Some(report.clone())).await? == Settled::Unread {
@@ -333,13 +331,8 @@ impl Driver {
 
     fn attempt(&mut self, pos: Pos, running: Running) {
         let key = format!("{}/{}/{}", self.run.id, self.run.chapter, pos);
-        let cx = StepCx {
-            client: self.client.clone(),
-            states: self.states.clone(),
-            key: key.into(),
-            attempt: running.failures + 1,
-        };
-        let attempt = (running.work.attempt)(cx);
+        let cx = StepCx::new(self.client.clone(), self.states.clone(), key.into(), running.failures + 1);
+        let attempt = running.work.attempt(cx);
         let (done, clock) = (self.finished.0.clone(), self.clock);
         let task = tokio::spawn(async move {
             let attempted = attempt.await;
@@ -363,26 +356,19 @@ impl Driver {
         let Finished { pos, at, attempted } = done;
         // One that a race has dropped is not waited for any more.
         let Some((_, mut running)) = self.in_flight.remove(&pos) else { return Ok(()) };
-        let outcome = match attempted.outcome {
-            Ok(outcome) => outcome,
-            Err(step::MissingState(name)) => {
+        running.failures += 1;
+        let (error, wait) = match step::next(attempted, running.failures, &running.work, self.job) {
+            step::Next::Again { error, wait } => (error, wait),
+            step::Next::Done(outcome) => {
+                self.live.completed(pos, at, outcome);
+                return Ok(());
+            }
+            step::Next::Missing(problem) => {
                 self.abort_all();
-                let what = format!("a step needs a state of type {name}: give it to the worker by .state(…)");
-                return Err(Leave::Report(Report::Undecodable { problem: what, build: self.build }));
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
             }
         };
-        running.failures += 1;
-        let policy = running.work.policy.retry;
-        let again = attempted.again.and_then(|(error, after)| {
-            let wait = policy.delay(self.job, running.failures)?;
-            Some((error, after.unwrap_or(wait)))
-        });
-        let Some((error, wait)) = again else {
-            self.live.completed(pos, at, outcome);
-            return Ok(());
-        };
         let due = at + wait;
-        let error = limits::cut(&error, limits::ERROR_BYTES_MAX);
         self.write(vec![Entry::Failed { pos, failures: running.failures, due, error }])?;
         self.must_commit = true;
         self.waiting.insert((due, pos), running);

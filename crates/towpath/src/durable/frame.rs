@@ -4,8 +4,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use towpath_core::replay::{Body, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
-use towpath_core::{JobId, Label, Payload, RunId};
+use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::cx::Cx;
 use super::function::Durable;
@@ -36,6 +36,14 @@ pub(crate) struct RunEnd {
     pub(crate) how: How,
     /// Undos that did not succeed.
     pub(crate) undo_errors: Vec<String>,
+}
+
+impl RunEnd {
+    /// The last line of the journal.
+    pub(crate) fn entry(&self, at: Timestamp) -> Entry {
+        let error = if let How::Failed { error, .. } = &self.how { Some(error.clone()) } else { None };
+        Entry::Ended { at, error }
+    }
 }
 
 /// The same, without its undos.

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use towpath_core::replay::Outcome;
-use towpath_core::{RetryPolicy, defaults};
+use towpath_core::{JobId, RetryPolicy, defaults, limits};
 
 use super::function::check_name;
 use crate::client::Client;
@@ -191,13 +191,17 @@ impl From<StepError<Failure>> for Failure {
 /// What a step knows of its attempt. It has no durable operations.
 #[derive(Clone)]
 pub struct StepCx {
-    pub(super) client: Client,
-    pub(super) states: States,
-    pub(super) key: Arc<str>,
-    pub(super) attempt: u32,
+    client: Client,
+    states: States,
+    key: Arc<str>,
+    attempt: u32,
 }
 
 impl StepCx {
+    pub(crate) fn new(client: Client, states: States, key: Arc<str>, attempt: u32) -> Self {
+        Self { client, states, key, attempt }
+    }
+
     /// The number of this attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
@@ -229,19 +233,72 @@ impl fmt::Debug for StepCx {
 }
 
 /// What a step panics with when a state is missing.
-pub(super) struct MissingState(pub(super) &'static str);
+pub(crate) struct MissingState(&'static str);
 
 /// One attempt's end.
-pub(super) struct Attempted {
-    pub(super) outcome: Result<Outcome, MissingState>,
+pub(crate) struct Attempted {
+    outcome: Result<Outcome, MissingState>,
     /// Why another attempt is worth while, if it is, and after how long if the step says so.
-    pub(super) again: Option<(String, Option<Duration>)>,
+    again: Option<(String, Option<Duration>)>,
 }
 
-/// What the driver is to do for a step: the work of a command.
-pub(super) struct StepWork {
+/// What is to be done for a step: the work of a command.
+pub(crate) struct StepWork {
+    /// Its input, if it has one.
+    pub(super) input: Outcome,
     pub(super) attempt: Arc<dyn Fn(StepCx) -> BoxFuture<Attempted> + Send + Sync>,
     pub(super) policy: Policy,
+}
+
+/// What becomes of a step after an attempt.
+pub(crate) enum Next {
+    /// That is its outcome.
+    Done(Outcome),
+    /// It is tried again.
+    Again {
+        /// What went wrong.
+        error: String,
+        /// After this long.
+        wait: Duration,
+    },
+    /// It cannot be done by this worker.
+    Missing(String),
+}
+
+/// What becomes of a step after an attempt. Pure.
+pub(crate) fn next(attempted: Attempted, failures: u32, work: &StepWork, job: JobId) -> Next {
+    let outcome = match attempted.outcome {
+        Ok(outcome) => outcome,
+        Err(MissingState(name)) => {
+            return Next::Missing(format!("a step needs a state of type {name}: give it to the worker by .state(…)"));
+        }
+    };
+    let again = attempted.again.and_then(|(error, after)| {
+        let wait = work.policy.retry.delay(job, failures)?;
+        Some(Next::Again { error: limits::cut(&error, limits::ERROR_BYTES_MAX), wait: after.unwrap_or(wait) })
+    });
+    again.unwrap_or(Next::Done(outcome))
+}
+
+/// A stand-in for a step: stored input in, stored outcome out.
+pub(crate) fn stub<I, O, E>(
+    stub: impl Fn(I) -> Result<O, E> + Send + Sync + 'static,
+) -> Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    E: Serialize,
+{
+    Arc::new(move |input| {
+        let recorded = match input.decode() {
+            Ok(input) => match stub(input) {
+                Ok(value) => Recorded::Ok(value),
+                Err(error) => Recorded::Err(StepError::Failed(error)),
+            },
+            Err(e) => Recorded::Err(StepError::Panicked(format!("the stub takes another input: {}", e.problem))),
+        };
+        Outcome::of(&recorded).unwrap_or_else(|_| Outcome::null())
+    })
 }
 
 impl StepWork {
@@ -255,6 +312,7 @@ impl StepWork {
     {
         let stored = Outcome::of(input).map_err(|e| e.problem)?;
         stored.decode::<I>().map_err(|e| e.problem)?;
+        let given = stored.clone();
         let (run, retry_if, timeout) = (step.run, step.retry_if, step.policy.timeout);
         let attempt = move |cx: StepCx| {
             let input = stored.decode::<I>();
@@ -264,7 +322,16 @@ impl StepWork {
             };
             self::attempt(work, timeout, retry_if)
         };
-        Ok(Self { attempt: Arc::new(attempt), policy: step.policy })
+        Ok(Self { input: given, attempt: Arc::new(attempt), policy: step.policy })
+    }
+
+    pub(crate) fn attempt(&self, cx: StepCx) -> BoxFuture<Attempted> {
+        (self.attempt)(cx)
+    }
+
+    /// The end of an attempt of a stand-in: whatever it says is final.
+    pub(crate) fn stubbed(&self, stub: &Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>) -> Attempted {
+        Attempted { outcome: Ok(stub(&self.input)), again: None }
     }
 }
 
@@ -286,7 +353,7 @@ pub(super) fn decode<O: DeserializeOwned, E: DeserializeOwned>(
 }
 
 /// The outcome of a step that may not be begun again.
-pub(super) fn lost() -> Outcome {
+pub(crate) fn lost() -> Outcome {
     Outcome::of(&Recorded::<(), ()>::Err(StepError::Lost)).unwrap_or_else(|_| Outcome::null())
 }
 
