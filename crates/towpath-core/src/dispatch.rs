@@ -168,9 +168,7 @@ impl Dispatcher {
             return;
         };
         let settle = settle_run(&run.head, commit);
-        if leaves {
-            self.traffic.finished();
-        }
+        self.traffic.finished();
         self.traffic.settle(settle, now);
     }
 

@@ -339,6 +339,11 @@ impl<T> Live<T> {
         }
     }
 
+    /// Whether work is done that the function was not told of.
+    pub fn has_completions(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
     /// What it waits for now.
     pub fn waits(&self) -> Waits {
         let state = self.ops.lock();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,7 +15,7 @@ use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, 
 
 use super::frame::{self, CancelNote, How, RunEnd};
 use super::function::Erased;
-use super::step::{self, Attempted, StepCx, StepWork};
+use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
 use crate::client::Client;
 use crate::states::States;
 use crate::worker::Message;
@@ -235,10 +236,17 @@ impl Driver {
             } else if self.must_commit {
                 self.commit(None).await?;
             }
-            for command in commands {
-                self.start(command);
+            // A step alone need not leave this task if it is done at once.
+            if self.in_flight.is_empty() && commands.len() == 1 {
+                for command in commands {
+                    self.start_here(command)?;
+                }
+            } else {
+                for command in commands {
+                    self.start(command);
+                }
             }
-            if !is_full {
+            if !is_full && !self.live.has_completions() {
                 self.wait().await?;
             }
         }
@@ -312,27 +320,59 @@ impl Driver {
 
     // ---- steps --------------------------------------------------------------------------------
 
-    fn start(&mut self, command: Command) {
-        let Command { pos, work, failed, is_lost, .. } = command;
-        let now = self.now();
-        if is_lost {
-            self.live.completed(pos, now, step::lost());
-            return;
+    /// Starts a step and lets it go on here as far as it comes without waiting.
+    fn start_here(&mut self, command: Command) -> Step<()> {
+        let Some((pos, running)) = self.accept(command) else { return Ok(()) };
+        let mut attempt = self.begin(pos, &running);
+        let polled = attempt.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(attempted) => {
+                let at = self.now();
+                self.judge(pos, running, at, attempted)
+            }
+            Poll::Pending => {
+                self.spawn(pos, running, attempt);
+                Ok(())
+            }
         }
-        let Ok(work) = work.downcast::<StepWork>() else { return };
-        let (failures, due) = failed.unwrap_or((0, now));
-        let running = Running { work: Arc::new(*work), failures };
-        if due > now {
-            self.waiting.insert((due, pos), running);
-        } else {
+    }
+
+    fn start(&mut self, command: Command) {
+        if let Some((pos, running)) = self.accept(command) {
             self.attempt(pos, running);
         }
     }
 
+    /// A step that is to be begun now; one that is to be tried again later, or never, is put where it belongs.
+    fn accept(&mut self, command: Command) -> Option<(Pos, Running)> {
+        let Command { pos, work, failed, is_lost, .. } = command;
+        let now = self.now();
+        if is_lost {
+            self.live.completed(pos, now, step::lost());
+            return None;
+        }
+        let work = work.downcast::<StepWork>().ok()?;
+        let (failures, due) = failed.unwrap_or((0, now));
+        let running = Running { work: Arc::new(*work), failures };
+        if due > now {
+            self.waiting.insert((due, pos), running);
+            return None;
+        }
+        Some((pos, running))
+    }
+
     fn attempt(&mut self, pos: Pos, running: Running) {
+        let attempt = self.begin(pos, &running);
+        self.spawn(pos, running, attempt);
+    }
+
+    fn begin(&self, pos: Pos, running: &Running) -> BoxFuture<Attempted> {
         let key = format!("{}/{}/{}", self.run.id, self.run.chapter, pos);
         let cx = StepCx::new(self.client.clone(), self.states.clone(), key.into(), running.failures + 1);
-        let attempt = running.work.attempt(cx);
+        running.work.attempt(cx)
+    }
+
+    fn spawn(&mut self, pos: Pos, running: Running, attempt: BoxFuture<Attempted>) {
         let (done, clock) = (self.finished.0.clone(), self.clock);
         let task = tokio::spawn(async move {
             let attempted = attempt.await;
@@ -355,7 +395,11 @@ impl Driver {
     fn finished(&mut self, done: Finished) -> Step<()> {
         let Finished { pos, at, attempted } = done;
         // One that a race has dropped is not waited for any more.
-        let Some((_, mut running)) = self.in_flight.remove(&pos) else { return Ok(()) };
+        let Some((_, running)) = self.in_flight.remove(&pos) else { return Ok(()) };
+        self.judge(pos, running, at, attempted)
+    }
+
+    fn judge(&mut self, pos: Pos, mut running: Running, at: Timestamp, attempted: Attempted) -> Step<()> {
         running.failures += 1;
         let (error, wait) = match step::next(attempted, running.failures, &running.work, self.job) {
             step::Next::Again { error, wait } => (error, wait),

@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::states::States;
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Something that can be run as a step: any `async fn(StepCx, I) -> Result<O, E>`.
 pub trait StepFn<I, O, E>: Send + Sync {
