@@ -1,0 +1,10 @@
+use towpath::Job;
+
+#[derive(Job)]
+#[job(kind = "shape")]
+enum Shape {
+    Round,
+    Square,
+}
+
+fn main() {}
