@@ -344,9 +344,11 @@ impl Say<'_> {
     /// A worker.
     pub(crate) fn worker(&self, worker: &WorkerLine) -> String {
         let id = self.names.of(worker.worker);
+        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, version)| format!("{kind}@{version}")).collect();
         Line::new(&id)
             .maybe("name", (worker.name != id).then_some(&worker.name))
             .maybe("queues", list(&worker.queues))
+            .maybe("serves", list(&kinds))
             .count("running", worker.running)
             .pair("registered", self.at(worker.started_at))
             .pair("lease", self.at(worker.lease_until))

@@ -79,9 +79,10 @@ impl Inspect for PostgresStore {
                     worker: incarnation(row.try_get(0)?),
                     name: row.try_get(1)?,
                     queues: parsed(row.try_get(2)?).unwrap_or_default(),
-                    running: u32::try_from(number(row, 3)?).unwrap_or(u32::MAX),
-                    started_at: Timestamp::from_micros(row.try_get(4)?),
-                    lease_until: Timestamp::from_micros(row.try_get(5)?),
+                    kinds: parsed(row.try_get(3)?).unwrap_or_default(),
+                    running: u32::try_from(number(row, 4)?).unwrap_or(u32::MAX),
+                    started_at: Timestamp::from_micros(row.try_get(5)?),
+                    lease_until: Timestamp::from_micros(row.try_get(6)?),
                 })
             };
             rows.iter().map(line).collect()

@@ -80,7 +80,7 @@ queries! {
     AttemptList = "attempt_list" (UUID);
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
-    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, INT8);
+    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
     Census = "census" ();
     Claim = "claim" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,

@@ -210,9 +210,10 @@ fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
             worker: rows::incarnation(row, 0)?,
             name: row.get(1)?,
             queues: rows::texts(row, 2)?,
-            running: row.get(3)?,
-            started_at: rows::instant(row, 4)?,
-            lease_until: rows::instant(row, 5)?,
+            kinds: rows::kinds(row, 3)?,
+            running: row.get(4)?,
+            started_at: rows::instant(row, 5)?,
+            lease_until: rows::instant(row, 6)?,
         })
     })
 }

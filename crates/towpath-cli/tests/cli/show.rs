@@ -25,7 +25,7 @@ fn what_ran_is_listed_and_shown() {
     assert_eq!(folder.run(&["queues"]).stdout, "no live work\n");
     assert_eq!(folder.run(&["workers"]).stdout, "no workers\n");
     assert_eq!(folder.run(&["cancel", &graph]).stdout, format!("graph {graph}: had ended already\n"));
-    assert_eq!(folder.run(&["migrate"]).stdout, "sqlite:.towpath/store.db has schema version 1\n");
+    assert_eq!(folder.run(&["migrate"]).stdout, "sqlite:.towpath/store.db has schema version 2\n");
 }
 
 #[test]

@@ -215,6 +215,7 @@ impl Tables {
                 worker: row.incarnation,
                 name: row.name.clone(),
                 queues: row.queues.clone(),
+                kinds: row.kinds.clone(),
                 running: held.filter(|row| row.with == With::Handler).count() as u32,
                 started_at: row.registered_at,
                 lease_until: *self.lease.get(key)?,

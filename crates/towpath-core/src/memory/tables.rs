@@ -216,6 +216,7 @@ pub(super) struct WorkerRow {
     pub(super) name: String,
     pub(super) host: HostId,
     pub(super) queues: Vec<String>,
+    pub(super) kinds: BTreeMap<Kind, u16>,
     pub(super) registered_at: Timestamp,
 }
 

@@ -256,6 +256,8 @@ pub struct WorkerLine {
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
+    /// The kinds it serves, each with the newest version that it takes. Empty if it has not said so.
+    pub kinds: BTreeMap<Kind, u16>,
     /// Jobs it holds.
     pub running: u32,
     /// When it registered.
