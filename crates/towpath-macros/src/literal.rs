@@ -58,8 +58,10 @@ pub(crate) fn millis(text: &LitStr) -> Result<u64> {
 
 /// What somebody meant who wrote a unit as a word: `10 minutes` is `10m`.
 fn meant(number: &str, unit: &str) -> Option<String> {
-    let unit = match unit.trim().to_ascii_lowercase().trim_end_matches('s') {
+    let unit = unit.trim().to_ascii_lowercase();
+    let unit = match unit.trim_end_matches('s') {
         "" => "s",
+        "m" if unit == "ms" => "ms",
         "milli" | "msec" | "millisecond" => "ms",
         "sec" | "second" => "s",
         "m" | "min" | "minute" => "m",

@@ -17,7 +17,7 @@ use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Tim
 use uuid::Uuid;
 
 use crate::combine::{self, Combine};
-use crate::error::Fault;
+use crate::error::{Fault, in_full};
 use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
@@ -98,8 +98,9 @@ impl PostgresStore {
             )));
         }
         let (url, pooler) = pooler::taken_from(url);
-        let mut config: Config =
-            url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|e| invalid(format!("the URL of PostgreSQL cannot be read: {}", in_full(&e))).because(e))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(10));
         }

@@ -58,7 +58,7 @@ impl Graph {
 
 impl List {
     async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let filter = if self.open { GraphFilter::Open } else { GraphFilter::All };
         let graphs = client.inspect().graphs(filter, Page { after: None, limit: self.limit }).await?;
         if self.view.json {
@@ -90,7 +90,7 @@ impl List {
 impl Show {
     async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
-        let client = location.open().await?;
+        let client = location.open_to_read().await?;
         let detail = client.inspect().graph(self.graph).await?.ok_or_else(|| {
             let help = format!("list the graphs with `towpath graph list{}`", location.option());
             CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)

@@ -21,7 +21,7 @@ pub(crate) struct JobCommand {
 impl JobCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
-        let client = location.open().await?;
+        let client = location.open_to_read().await?;
         let detail = client.inspect().job(self.job).await?.ok_or_else(|| {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
             CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)

@@ -65,7 +65,7 @@ impl StateWord {
 
 impl Jobs {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let jobs = self.list(&client).await?;
         if self.view.json {
             say::json(&jobs.iter().map(json::job_line).collect::<Vec<_>>())?;

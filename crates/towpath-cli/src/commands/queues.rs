@@ -17,7 +17,7 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let queues = client.inspect().queues().await?;
         if self.view.json {
             let lines = queues.iter().map(|q| {

@@ -17,7 +17,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let workers = client.inspect().workers().await?;
         if self.view.json {
             let lines = workers.iter().map(|w| {

@@ -3,6 +3,7 @@
 // A test that cannot go on may panic; clippy knows that of test functions, not of their helpers.
 #![allow(clippy::unwrap_used)]
 
+mod addresses;
 mod bad_input;
 mod flows;
 mod gate;
