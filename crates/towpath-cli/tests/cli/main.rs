@@ -10,6 +10,7 @@ mod gate;
 mod interrupt;
 mod output;
 mod resume;
+mod served;
 mod show;
 
 use std::path::{Path, PathBuf};
