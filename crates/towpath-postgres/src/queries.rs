@@ -103,6 +103,7 @@ queries! {
     FindGraph = "find_graph" (UUID);
     FindJobs = "find_jobs" (UUID_ARRAY);
     GraphEdges = "graph_edges" (INT8);
+    GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);

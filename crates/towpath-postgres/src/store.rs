@@ -13,7 +13,7 @@ use towpath_core::store::{
     Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn, TurnReply,
     Upstream,
 };
-use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
 use crate::combine::{self, Combine};
@@ -386,6 +386,10 @@ impl Store for PostgresStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        self.read("read a graph", move |session| read::graph_input(session, graph))
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

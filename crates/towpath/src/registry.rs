@@ -5,8 +5,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use towpath_core::Kind;
 use towpath_core::store::Served;
+use towpath_core::{Kind, Queue};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -22,6 +22,8 @@ pub struct Registry {
 
 struct Entry {
     version: u16,
+    /// Where jobs of this kind stand unless their enqueue says otherwise.
+    queue: String,
     make: Box<dyn FnOnce(u64) -> Erased + Send>,
 }
 
@@ -115,7 +117,8 @@ impl Registry {
             }
             Ok(_) => {}
         }
-        if self.entries.insert(J::KIND, Entry { version: J::VERSION, make }).is_some() {
+        let queue = J::defaults().queue.unwrap_or_else(|| Queue::DEFAULT.to_owned());
+        if self.entries.insert(J::KIND, Entry { version: J::VERSION, queue, make }).is_some() {
             self.problems.push(RegistryProblem::Duplicate { kind: J::KIND.to_owned() });
         }
     }
@@ -139,6 +142,12 @@ impl Registry {
     /// ```
     pub fn manifest(&self) -> String {
         self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version)).collect()
+    }
+
+    /// The kinds whose jobs stand in none of these queues unless their enqueue says otherwise, with the queue they stand in.
+    pub(crate) fn beside(&self, queues: &[Queue]) -> Vec<(&'static str, &str)> {
+        let is_served = |entry: &Entry| queues.iter().any(|queue| queue.as_str() == entry.queue);
+        self.entries.iter().filter(|(_, entry)| !is_served(entry)).map(|(kind, entry)| (*kind, &*entry.queue)).collect()
     }
 
     /// Checks everything and gives the handlers their build.

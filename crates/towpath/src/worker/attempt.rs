@@ -12,7 +12,7 @@ use towpath_core::{Fence, Report};
 
 use super::pump::Message;
 use crate::client::Client;
-use crate::context::Context;
+use crate::context::{Context, Signs};
 use crate::handler::Erased;
 
 /// A handler at work.
@@ -26,10 +26,11 @@ impl Attempt {
         handler: &Erased,
         claimed: Claimed,
         client: Client,
+        draining: watch::Receiver<bool>,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
         let (cancel, cancelled) = watch::channel(None);
-        let cx = Context::new(&claimed, cancelled, client);
+        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client);
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let input = claimed.input;

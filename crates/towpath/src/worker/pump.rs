@@ -36,6 +36,8 @@ pub(super) struct Pump {
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
+    /// Whether the worker shuts down, for handlers to see.
+    draining: watch::Sender<bool>,
     started: Instant,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
@@ -65,6 +67,7 @@ impl Pump {
             inbox,
             outbox: outbox.clone(),
             running: watch::channel(0).0,
+            draining: watch::channel(false).0,
             started,
             clock: (Timestamp::ZERO, started),
         };
@@ -132,7 +135,12 @@ impl Pump {
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
-            Message::Command(command) => Event::Command(command),
+            Message::Command(command) => {
+                if command == Command::Shutdown {
+                    self.draining.send_replace(true);
+                }
+                Event::Command(command)
+            }
         };
         self.dispatcher.take(event, now);
     }
@@ -191,7 +199,9 @@ impl Pump {
                 let fence = claimed.head.fence;
                 match self.handlers.get(&claimed.head.kind) {
                     Some(handler) => {
-                        let attempt = Attempt::start(handler, *claimed, self.client.clone(), self.outbox.clone());
+                        let (client, draining, outbox) =
+                            (self.client.clone(), self.draining.subscribe(), self.outbox.clone());
+                        let attempt = Attempt::start(handler, *claimed, client, draining, outbox);
                         self.attempts.insert(fence, attempt);
                     }
                     // No store gives a kind that was not asked for.

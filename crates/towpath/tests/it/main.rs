@@ -9,3 +9,4 @@ mod outage;
 mod runs;
 mod stores;
 mod two_processes;
+mod workers;
