@@ -298,6 +298,11 @@ impl Say<'_> {
     pub(crate) fn graph_detail(&self, graph: &GraphDetail) -> Vec<String> {
         let mut lines = vec![self.graph(&graph.line)];
         lines.extend(graph.input.as_ref().map(|input| format!("  input={}", payload(input))));
+        lines.extend(graph.stopped.iter().map(|stop| {
+            let line =
+                Line::new("  stopped").word(stop.reason.to_string()).word(&stop.actor).pair("at", self.at(stop.at));
+            line.maybe("why", (!stop.why.is_empty()).then(|| quoted(&stop.why))).end()
+        }));
         lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
         lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));
         lines

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
     CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
@@ -227,8 +227,16 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
         session.run(Query::GraphEdges, &[&line.key]),
     )
     .await?;
+    let stopped = match line.stop {
+        Some(reason) => {
+            let at = Timestamp::from_micros(row.try_get(10)?);
+            Some(StopLine { reason, at, actor: row.try_get(11)?, why: row.try_get(12)? })
+        }
+        None => None,
+    };
     Ok(Some(GraphDetail {
         line,
+        stopped,
         input: payload(row.try_get(8)?, row.try_get(9)?),
         nodes: nodes.iter().map(node_line).collect::<Result<_, _>>()?,
         edges: edges.iter().map(edge_line).collect::<Result<_, _>>()?,

@@ -66,7 +66,7 @@ pub use towpath_core::{
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, WorkerLine,
+        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
     };
 }
 

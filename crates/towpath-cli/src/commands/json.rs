@@ -27,6 +27,10 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
 pub(super) fn graph(detail: &GraphDetail) -> Value {
     let mut graph = graph_line(&detail.line);
     graph["input"] = detail.input.as_ref().map_or(Value::Null, payload);
+    graph["stopped"] = detail.stopped.as_ref().map_or(
+        Value::Null,
+        |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
+    );
     graph["nodes"] = detail.nodes.iter().map(node).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
     graph

@@ -8,6 +8,7 @@ mod bad_input;
 mod flows;
 mod gate;
 mod interrupt;
+mod json;
 mod output;
 mod resume;
 mod served;

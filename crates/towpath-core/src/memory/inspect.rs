@@ -160,6 +160,7 @@ impl Tables {
         Some(GraphDetail {
             line: self.graph_line(key)?,
             input: row.input.clone(),
+            stopped: self.stopped.get(&key).cloned(),
             nodes: nodes.into_iter().filter_map(|job| self.node_line(job, self.node.get(&job)?)).collect(),
             edges: edges.into_values().filter_map(|(parent, edge)| self.edge_line(parent, edge)).collect(),
         })
