@@ -1,6 +1,7 @@
+use serde::Serialize;
 use towpath::Job;
 
-#[derive(Job)]
+#[derive(Serialize, Job)]
 #[job(kind = "shape")]
 enum Shape {
     Round,
