@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use towpath::core::Incarnation;
 use towpath::core::store::{JobFilter, JobLine, Page, WorkerLine};
 use towpath::{Client, GraphId, Job as _, Kind, Queue, State, Timestamp};
 
@@ -14,6 +15,8 @@ use crate::{say, words};
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) workers: Vec<WorkerLine>,
+    /// Those whose process on this host is gone, whatever their lease says.
+    gone: Vec<Incarnation>,
     now: Timestamp,
 }
 
@@ -38,12 +41,12 @@ impl Served {
         // Leases are on the store's clock, and every verb says what that reads; this one changes nothing. A store that
         // may only be read does not carry it out.
         let now = client.store().signal(Vec::new()).await.map_or_else(|_| here_and_now(), |answer| answer.now);
-        Ok(Self { workers, now })
+        Ok(Self { workers, gone: client.workers_gone().await?, now })
     }
 
-    /// Whether a worker's lease has not ended.
+    /// Whether a worker's lease has not ended, and its process is not known to be gone.
     pub(crate) fn lives(&self, worker: &WorkerLine) -> bool {
-        worker.lease_until > self.now
+        worker.lease_until > self.now && !self.gone.contains(&worker.worker)
     }
 
     /// The living workers of a queue.

@@ -12,7 +12,7 @@ use crate::{exit, say, words};
 
 /// List workers
 ///
-/// One whose lease has ended is dead; others take over what it holds. What no living worker takes is told below, with the
+/// One whose lease has ended, or whose process on this machine is gone, is dead; others take over what it holds. What no living worker takes is told below, with the
 /// remedy.
 #[derive(Debug, Args)]
 pub(crate) struct Workers {

@@ -142,3 +142,18 @@ fn commands_of_an_interrupted_flow_are_carried_on_by_resume() {
     assert_eq!(notes(&folder, &["jobs"]), [said]);
     assert_eq!(folder.run(&["cancel", &graph]).code, 0);
 }
+
+#[test]
+fn a_killed_process_of_this_machine_is_dead_before_its_lease_ends() {
+    let folder = Folder::with_flow("[node.a]\nexec = [\"sleep\", \"100\"]");
+    let mut run = folder.towpath(&["run", "flow.toml"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    wait_until("it runs", || {
+        folder.file(".towpath/store.db").exists()
+            && folder.run(&["jobs", "--state", "running"]).stdout.contains("flow.")
+    });
+    assert_eq!(folder.json(&["workers"])[0]["lives"], true);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(folder.json(&["workers"])[0]["lives"], false);
+    assert_eq!(folder.run(&["cancel", &folder.newest_graph()]).code, 0);
+}
