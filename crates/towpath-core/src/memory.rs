@@ -30,6 +30,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::name::{Queue, RunId};
+use crate::payload::Payload;
 use crate::store::{
     Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
     Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
@@ -121,6 +122,10 @@ impl Store for MemoryStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents of a node", |tables| tables.upstream(job)) })
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.graph_input(graph)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

@@ -26,7 +26,7 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, WorkerLine,
+    JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
@@ -42,6 +42,7 @@ use std::pin::Pin;
 
 use crate::id::{GraphId, JobId};
 use crate::name::RunId;
+use crate::payload::Payload;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -89,6 +90,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;
+
+    /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;

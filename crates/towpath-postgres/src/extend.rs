@@ -85,6 +85,7 @@ async fn renew(session: &Session, beat: &Beat) -> Result<(i64, i64, bool), Fault
                 &signed(host.started),
                 &signed(identity.build),
                 &json(&identity.queues).unwrap_or_default(),
+                &json(&identity.kinds).filter(|_| !identity.kinds.is_empty()),
                 &lease,
             ],
         )

@@ -80,7 +80,7 @@ queries! {
     AttemptList = "attempt_list" (UUID);
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
-    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, INT8);
+    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
     Census = "census" ();
     Claim = "claim" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
@@ -103,6 +103,7 @@ queries! {
     FindGraph = "find_graph" (UUID);
     FindJobs = "find_jobs" (UUID_ARRAY);
     GraphEdges = "graph_edges" (INT8);
+    GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
-use towpath_core::{GraphId, Incarnation, JobId, Label, NodeName, RunId, State, Timestamp, limits};
+use towpath_core::{GraphId, Incarnation, JobId, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -28,6 +28,12 @@ pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstrea
         })
     };
     rows.iter().map(line).collect()
+}
+
+pub(crate) async fn graph_input(session: Session, graph: GraphId) -> Result<Option<Payload>, Fault> {
+    let rows = session.run(Query::GraphInput, &[&graph.as_uuid()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(payload(row.try_get(0)?, row.try_get(1)?))
 }
 
 pub(crate) async fn settleable(session: Session, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {

@@ -13,11 +13,11 @@ use towpath_core::store::{
     Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn, TurnReply,
     Upstream,
 };
-use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
 use crate::combine::{self, Combine};
-use crate::error::Fault;
+use crate::error::{Fault, in_full};
 use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
@@ -98,8 +98,9 @@ impl PostgresStore {
             )));
         }
         let (url, pooler) = pooler::taken_from(url);
-        let mut config: Config =
-            url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|e| invalid(format!("the URL of PostgreSQL cannot be read: {}", in_full(&e))).because(e))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(10));
         }
@@ -385,6 +386,10 @@ impl Store for PostgresStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        self.read("read a graph", move |session| read::graph_input(session, graph))
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

@@ -53,7 +53,13 @@ impl Bench {
     }
 
     async fn register(&self) {
-        let identity = WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: "test".into(),
+            host: HostId::default(),
+            build: 1,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let lease = Duration::from_secs(3_600);
         let beat = Beat { worker: WORKER, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
         self.store.extend(beat).await.unwrap();

@@ -67,7 +67,13 @@ fn worker(number: u8) -> Incarnation {
 }
 
 fn beat(worker: Incarnation) -> Beat {
-    let identity = WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: Vec::new() };
+    let identity = WorkerIdentity {
+        name: "test".into(),
+        host: HostId::default(),
+        build: 1,
+        queues: Vec::new(),
+        kinds: Default::default(),
+    };
     let lease = Duration::from_secs(60);
     Beat { worker, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay }
 }

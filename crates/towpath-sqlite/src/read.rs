@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
-use towpath_core::{GraphId, JobId, Label, NodeName, Role, RunId, State, StopReason, limits};
+use towpath_core::{GraphId, JobId, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
@@ -25,6 +25,11 @@ pub(crate) fn upstream(db: &mut Db<'_>, job: JobId) -> Result<Vec<Upstream>, Fau
         })?);
     }
     Ok(upstream)
+}
+
+pub(crate) fn graph_input(db: &mut Db<'_>, graph: GraphId) -> Result<Option<Payload>, Fault> {
+    let which = params![&graph.as_bytes()[..], StopReason::Prune.code()];
+    Ok(db.maybe(Query::GraphInput, which, |row| rows::payload(row, 0))?.flatten())
 }
 
 pub(crate) fn settleable(db: &mut Db<'_>, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {

@@ -9,7 +9,7 @@ use towpath_core::store::{
     Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine, Migration,
     Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
 };
-use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
+use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
 
 use crate::combine::{Commit, Core};
 use crate::db::Db;
@@ -152,6 +152,10 @@ impl Store for SqliteStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents", |db| read::upstream(db, job)) })
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        Box::pin(async move { self.read("read the graph", |db| read::graph_input(db, graph)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

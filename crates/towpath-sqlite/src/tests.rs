@@ -50,8 +50,13 @@ fn worker(number: u8) -> Incarnation {
 }
 
 fn register(store: &SqliteStore, worker: Incarnation) {
-    let identity =
-        WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: vec!["default".into()] };
+    let identity = WorkerIdentity {
+        name: "test".into(),
+        host: HostId::default(),
+        build: 1,
+        queues: vec!["default".into()],
+        kinds: Default::default(),
+    };
     let lease = Duration::from_secs(60);
     let beat = Beat { worker, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
     block_on(store.extend(beat)).unwrap();

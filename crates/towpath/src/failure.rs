@@ -72,7 +72,8 @@ impl Failure {
         Self { what: What::Skipped(reason.to_string()) }
     }
 
-    /// What a handler returns when it was told to stop and has.
+    /// What a handler returns when it was told to stop and has. Of one that stops because its worker shuts down, the job
+    /// goes back at no cost.
     pub fn stopped() -> Self {
         Self { what: What::Stopped }
     }

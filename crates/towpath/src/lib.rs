@@ -59,11 +59,21 @@ pub use worker::{Worker, WorkerBuilder, WorkerHandle};
 pub use towpath_macros::Job;
 
 pub use towpath_core as core;
+pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{
-    Cause, Condition, Due, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules, InvalidGraph, InvalidName,
-    JobId, JobRules, Kind, MemoryStore, Need, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue,
-    RetryPolicy, State, Store, Timestamp,
+    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules,
+    InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge, NewGraph, NewJob,
+    NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State, Store, StoreError, StoreErrorKind, Timestamp,
 };
+
+/// Views for people: what [`Client::inspect`] takes and answers.
+pub mod inspect {
+    pub use towpath_core::store::{
+        AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
+        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+    };
+}
+
 #[cfg(feature = "postgres")]
 pub use towpath_postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]

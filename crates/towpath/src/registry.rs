@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::Kind;
 use towpath_core::store::Served;
+use towpath_core::{Kind, Queue};
 
 use crate::context::Context;
 use crate::durable::{self, Durable};
@@ -24,7 +24,12 @@ pub struct Registry {
 }
 
 enum Entry {
-    Handler { version: u16, make: Box<dyn FnOnce(u64) -> Erased + Send> },
+    Handler {
+        version: u16,
+        /// Where jobs of this kind stand unless their enqueue says otherwise.
+        queue: String,
+        make: Box<dyn FnOnce(u64) -> Erased + Send>,
+    },
     Durable(BTreeMap<u16, durable::Erased>),
 }
 
@@ -33,6 +38,13 @@ impl Entry {
         match self {
             Self::Handler { make, .. } => make(build),
             Self::Durable(versions) => Erased::Run(versions),
+        }
+    }
+
+    fn queue(&self) -> &str {
+        match self {
+            Self::Handler { queue, .. } => queue,
+            Self::Durable(_) => Queue::DEFAULT,
         }
     }
 
@@ -155,7 +167,8 @@ impl Registry {
             }
             Ok(_) => {}
         }
-        if self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, make }).is_some() {
+        let queue = J::defaults().queue.unwrap_or_else(|| Queue::DEFAULT.to_owned());
+        if self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, queue, make }).is_some() {
             self.problems.push(RegistryProblem::Duplicate { kind: J::KIND.to_owned() });
         }
     }
@@ -179,6 +192,12 @@ impl Registry {
     /// ```
     pub fn manifest(&self) -> String {
         self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version())).collect()
+    }
+
+    /// The kinds whose jobs stand in none of these queues unless their enqueue says otherwise, with the queue they stand in.
+    pub(crate) fn beside(&self, queues: &[Queue]) -> Vec<(&'static str, &str)> {
+        let is_served = |entry: &Entry| queues.iter().any(|queue| queue.as_str() == entry.queue());
+        self.entries.iter().filter(|(_, entry)| !is_served(entry)).map(|(kind, entry)| (*kind, entry.queue())).collect()
     }
 
     /// Checks everything and gives the handlers their build.

@@ -92,7 +92,9 @@ impl Worker {
 }
 
 impl WorkerHandle {
-    /// Shuts down in good order and waits until it is done. Leases are renewed until the last handler is done.
+    /// Shuts down in good order and waits until it is done: handlers see at once that the worker shuts down
+    /// ([`Context::is_shutting_down`]), may finish up to the drain limit (25 s), and are then told to stop. Leases are renewed
+    /// until the last handler is done.
     pub async fn shutdown(self) {
         self.tell(Command::Shutdown);
         if let Err(error) = self.task.await
@@ -254,6 +256,15 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
+        let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
+        for (kind, queue) in self.registry.beside(&names) {
+            tracing::warn!(
+                kind,
+                queue,
+                "this worker has a handler for the kind but does not serve the queue in which its jobs stand: add \
+                 .queue({queue:?}, 20), unless other workers serve it"
+            );
+        }
         let handlers = self.registry.finish(&self.build_id)?;
         let host = host::this_process();
         let identity = WorkerIdentity {
@@ -261,6 +272,7 @@ impl WorkerBuilder {
             host: host.clone(),
             build: handlers.build,
             queues: queues.iter().map(|(q, _)| q.to_string()).collect(),
+            kinds: handlers.serves.iter().map(|served| (served.kind.clone(), served.version)).collect(),
         };
         let slots = |(queue, slots): (Queue, u16)| {
             let serves: Arc<[Served]> = handlers.serves.clone();

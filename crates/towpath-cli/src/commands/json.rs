@@ -3,8 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
-use towpath::{Payload, Timestamp};
+use towpath::{Payload, State, Timestamp};
 
+use crate::served::Served;
 use crate::words;
 
 fn instant(at: Option<Timestamp>) -> Option<String> {
@@ -26,6 +27,10 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
 pub(super) fn graph(detail: &GraphDetail) -> Value {
     let mut graph = graph_line(&detail.line);
     graph["input"] = detail.input.as_ref().map_or(Value::Null, payload);
+    graph["stopped"] = detail.stopped.as_ref().map_or(
+        Value::Null,
+        |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
+    );
     graph["nodes"] = detail.nodes.iter().map(node).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
     graph
@@ -50,7 +55,7 @@ fn edge(edge: &EdgeLine) -> Value {
     json!({ "parent": edge.parent, "child": edge.child })
 }
 
-pub(super) fn job_line(line: &JobLine) -> Value {
+pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     json!({
         "id": line.id,
         "kind": line.kind,
@@ -58,6 +63,7 @@ pub(super) fn job_line(line: &JobLine) -> Value {
         "priority": line.priority,
         "state": line.state.word(),
         "due": instant(line.due),
+        "served": (line.state == State::Ready).then(|| served.lack_of(line).is_none()),
         "attempt": line.counters.attempt,
         "failures": line.counters.failures,
         "crashes": line.counters.crashes,
@@ -69,8 +75,8 @@ pub(super) fn job_line(line: &JobLine) -> Value {
     })
 }
 
-pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine]) -> Value {
-    let mut job = job_line(&detail.line);
+pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) -> Value {
+    let mut job = job_line(&detail.line, served);
     job["version"] = detail.version.into();
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);

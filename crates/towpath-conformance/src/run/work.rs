@@ -1,5 +1,6 @@
 //! `beat`, `leave`, `turn`, `repeat`, `mark` and `rescue`: what workers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use towpath_core::store::{
@@ -232,6 +233,7 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
         host,
         build: args.number("build")?.unwrap_or(BUILD),
         queues: args.list("queues").unwrap_or_default(),
+        kinds: read_kinds(args)?,
     })
 }
 
@@ -251,6 +253,13 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
         Ok(QueueClaim { queue: parsed(Queue::new(queue))?, serves: serves.clone(), limit })
     });
     Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, decisions_max }))
+}
+
+/// `serves=echo,mail@2`.
+fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, u16>, ScriptError> {
+    let served = args.list("serves").unwrap_or_default();
+    let served = served.iter().map(|kind| read_served(kind)).collect::<Result<Vec<_>, _>>()?;
+    Ok(served.into_iter().map(|served| (served.kind, served.version)).collect())
 }
 
 fn read_served(text: &str) -> Result<Served, ScriptError> {

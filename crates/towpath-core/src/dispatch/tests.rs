@@ -30,7 +30,13 @@ impl Bench {
     fn new(slots: u16) -> Self {
         let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots, serves }];
-        let identity = WorkerIdentity { name: "w".into(), host: HostId::default(), build: 1, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: "w".into(),
+            host: HostId::default(),
+            build: 1,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let dispatcher = Dispatcher::new(DispatchConfig::new(WORKER, identity, queues));
         Self { dispatcher, now: Duration::ZERO, effects: Vec::new() }
     }

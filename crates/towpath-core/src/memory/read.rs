@@ -4,6 +4,7 @@ use crate::id::{GraphId, JobId};
 use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
+use crate::payload::Payload;
 use crate::store::{Ended, Entry, InboxLine, Peer, Upstream};
 
 use super::tables::{Key, Tables};
@@ -22,6 +23,10 @@ impl Tables {
                 })
             })
             .collect()
+    }
+
+    pub(super) fn graph_input(&self, graph: GraphId) -> Option<Payload> {
+        self.visible_graph(graph).and_then(|(_, row)| row.input.clone())
     }
 
     pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {

@@ -38,7 +38,7 @@ const HOT: [(Query, &str); 21] = [
     ),
     (Query::Held, "3, 3, 0, 100"),
     (Query::TurnFinish, "3, 9, ''::bytea"),
-    (Query::Beat, "uuid_at(3), 3, 'w', '', '', '', 1, 1, 1, '[]', 10000000"),
+    (Query::Beat, "uuid_at(3), 3, 'w', '', '', '', 1, 1, 1, '[]', '{}', 10000000"),
     (Query::HeldBy, "3"),
     (Query::HandBackLock, "3, keys(41000, 50)"),
     (Query::RescueTake, "3, 9, '{4,5}', 100"),

@@ -13,7 +13,7 @@ use towpath_core::{Fence, Report, Timestamp};
 
 use super::pump::Message;
 use crate::client::Client;
-use crate::context::Context;
+use crate::context::{Context, Signs};
 use crate::durable::{Commits, Drive};
 use crate::handler::Erased;
 use crate::states::States;
@@ -25,6 +25,7 @@ pub(super) struct Around {
     pub(super) build: u64,
     /// The store's clock as last seen, and when.
     pub(super) clock: (Timestamp, Instant),
+    pub(super) draining: watch::Receiver<bool>,
 }
 
 /// A handler at work.
@@ -40,9 +41,9 @@ impl Attempt {
         around: Around,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
-        let Around { client, states, build, clock } = around;
+        let Around { client, states, build, clock, draining } = around;
         let (cancel, cancelled) = watch::channel(None);
-        let cx = Context::new(&claimed, cancelled, client.clone());
+        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone());
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let input = claimed.input.clone();

@@ -49,6 +49,8 @@ pub(super) struct Pump {
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
+    /// Whether the worker shuts down, for handlers to see.
+    draining: watch::Sender<bool>,
     started: Instant,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
@@ -81,6 +83,7 @@ impl Pump {
             inbox,
             outbox: outbox.clone(),
             running: watch::channel(0).0,
+            draining: watch::channel(false).0,
             started,
             clock: (Timestamp::ZERO, started),
         };
@@ -153,7 +156,12 @@ impl Pump {
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
-            Message::Command(command) => Event::Command(command),
+            Message::Command(command) => {
+                if command == Command::Shutdown {
+                    self.draining.send_replace(true);
+                }
+                Event::Command(command)
+            }
         };
         self.dispatcher.take(event, now);
     }
@@ -217,6 +225,7 @@ impl Pump {
                             states: self.states.clone(),
                             build: self.handlers.build,
                             clock: self.clock,
+                            draining: self.draining.subscribe(),
                         };
                         let attempt = Attempt::start(handler, *claimed, around, self.outbox.clone());
                         self.attempts.insert(fence, attempt);

@@ -12,3 +12,4 @@ mod proof;
 mod runs;
 mod stores;
 mod two_processes;
+mod workers;

@@ -111,7 +111,13 @@ struct Hands {
 impl Hands {
     async fn new(store: &Arc<dyn Store>, number: u8) -> Self {
         let worker = life(number);
-        let identity = WorkerIdentity { name: "hands".into(), host: HostId::default(), build: 1, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: "hands".into(),
+            host: HostId::default(),
+            build: 1,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let lease = Duration::from_secs(60);
         let beat = Beat { worker, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
         store.extend(beat).await.unwrap();
