@@ -38,7 +38,7 @@ pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
 pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
-pub use outcome::{Report, Retry, settle_decision, settle_report, settle_rescued};
+pub use outcome::{Report, Retry, settle_decision, settle_refused, settle_report, settle_rescued};
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{cancel_graph_step, cancel_job};
 pub use retry::RetryPolicy;

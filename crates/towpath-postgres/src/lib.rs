@@ -6,6 +6,7 @@
 
 mod append;
 mod apply;
+mod care;
 mod claim;
 mod combine;
 mod enqueue;

@@ -86,6 +86,8 @@ queries! {
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
     );
+    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4);
+    ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
@@ -119,6 +121,7 @@ queries! {
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
+    LaterLook = "later_look" (INT8, INT4);
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);

@@ -208,7 +208,7 @@ impl Plan {
             Move::Block { reason, build, counters } => {
                 self.blocked.push(row, *counters)?;
                 self.builds.push(signed(*build));
-                self.reasons.push(reason.clone());
+                self.reasons.push(without_nul(reason));
             }
             Move::Park { until, counters } => {
                 self.again.push(row, *counters)?;
@@ -258,6 +258,14 @@ impl Plan {
         if !lone {
             self.nodes.push(job);
         }
+    }
+
+    /// A job that is ready again.
+    pub(crate) fn put_back(job: i64, lane: i32, turnout: i32, counters: Counters) -> Self {
+        let mut plan = Self { due: vec![None], parked: vec![None], ..Self::default() };
+        plan.again = Moved { jobs: vec![job], lanes: vec![lane], turnouts: vec![turnout], ..Moved::default() };
+        plan.again.counters.push(counters);
+        plan
     }
 
     /// Keeps the record of a job that has not just run.
@@ -371,9 +379,8 @@ impl Records {
         self.attempts.push(stored(record.attempt));
         self.outcomes.push(record.outcome.code());
         self.started_at.push(started_at);
-        // PostgreSQL keeps no NUL in a text, and an outcome must not be lost for one.
-        self.errors.push(record.error.as_ref().map(|error| error.replace('\0', "\u{2400}")));
-        self.logs.push(record.log.as_ref().map(|log| log.replace('\0', "\u{2400}")));
+        self.errors.push(record.error.as_deref().map(without_nul));
+        self.logs.push(record.log.as_deref().map(without_nul));
     }
 
     async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
@@ -389,6 +396,11 @@ impl Records {
             .await?;
         Ok(())
     }
+}
+
+/// PostgreSQL keeps no NUL in a text, and an outcome must not be lost for one.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{2400}")
 }
 
 impl Closed {

@@ -16,6 +16,7 @@ use towpath_core::store::{
 use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
+use crate::care::{self, Care};
 use crate::combine::{self, Combine};
 use crate::error::Fault;
 use crate::hints::{self, Channel};
@@ -231,6 +232,15 @@ impl News {
         Ok(())
     }
 
+    /// Adds what another part of the verb has to say.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.ready.extend(other.ready);
+        self.ended.extend(other.ended);
+        self.graphs_ended.extend(other.graphs_ended);
+        self.cancel |= other.cancel;
+        self.undecided |= other.undecided;
+    }
+
     fn ring(self, inner: &Arc<Inner>) {
         hints::notify(inner, &self.ready, self.cancel, self.undecided);
         self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
@@ -275,26 +285,32 @@ impl Inner {
 
     async fn turn(self: Arc<Self>, turn: Turn) -> StoreResult<TurnReply> {
         turn.check()?;
-        let mut turn = Arc::new(turn);
-        loop {
-            let verb = |session| {
-                let (inner, turn) = (Arc::clone(&self), Arc::clone(&turn));
-                async move { turn::turn(&inner, session, turn).await }
-            };
-            match self.turn.work("take a turn", verb).await {
-                Ok((reply, news)) => {
-                    news.ring(&self);
-                    self.vacuum();
-                    return Ok(reply);
-                }
-                // Outcomes must not be lost for a claim that the database refuses.
-                Err(error) if error.kind == StoreErrorKind::Corrupt && turn.claim.is_some() => {
-                    tracing::error!(%error, "a turn is repeated without its claim");
-                    turn = Arc::new(Turn { claim: None, ..Turn::clone(&turn) });
-                }
-                Err(error) => return Err(error),
+        let turn = Arc::new(turn);
+        let taken = match self.take(&turn, Care::None).await {
+            // One job must not cost the others their outcomes, nor the worker its claim.
+            Err(error) if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
+                tracing::error!(%error, "a turn is carried out again, job by job");
+                self.take(&turn, Care::EachJob).await
             }
-        }
+            taken => taken,
+        };
+        let (reply, news) = taken?;
+        news.ring(&self);
+        self.vacuum();
+        Ok(reply)
+    }
+
+    async fn take(self: &Arc<Self>, turn: &Arc<Turn>, care: Care) -> StoreResult<(TurnReply, News)> {
+        let verb = |session| {
+            let (inner, turn) = (Arc::clone(self), Arc::clone(turn));
+            // Boxed: they are large, and a caller's stack may be small.
+            let taken: BoxFuture<'static, _> = match care {
+                Care::None => Box::pin(async move { turn::turn(&inner, session, turn).await }),
+                Care::EachJob => Box::pin(async move { care::turn(&inner, session, turn).await }),
+            };
+            taken
+        };
+        self.turn.work("take a turn", verb).await
     }
 
     /// Vacuums the hot tables now and then, on the heartbeat's connection: a client would feel the wait, a beat has time.

@@ -201,8 +201,7 @@ impl Core {
             // The first error is the one to tell; SQLite may have rolled back by itself already.
             writer.rest();
         }
-        let (took, changes) = done?;
-        if changes > 0 {
+        if let (Some(took), changes @ 1..) = done? {
             self.count(commit, took, changes);
         }
         Ok(())
@@ -254,8 +253,9 @@ impl Drop for Core {
 }
 
 impl Writer {
-    /// Runs a group in a transaction; answers how long its commit took. With an error nothing of it has happened.
-    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<Duration, Fault> {
+    /// Runs a group in a transaction; answers how long its commit took, unless there was nothing to commit. With an error
+    /// nothing of it has happened.
+    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<Option<Duration>, Fault> {
         let db = &mut Db::new(&self.conn);
         db.run(Query::Begin, [])?;
         if rings.heard {
@@ -277,7 +277,7 @@ impl Writer {
                 }
                 if alone {
                     db.run(Query::Rollback, [])?;
-                    return Ok(Duration::ZERO);
+                    return Ok(None);
                 }
                 db.run(Query::VerbUndo, [])?;
             } else {
@@ -290,7 +290,7 @@ impl Writer {
         sequence.write(db)?;
         let before = Instant::now();
         db.run(Query::Commit, [])?;
-        Ok(before.elapsed())
+        Ok(Some(before.elapsed()))
     }
 
     /// Leaves no transaction open, whatever was before, such as a panic.

@@ -11,6 +11,7 @@ use towpath_core::store::{
 };
 use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
 
+use crate::care::Care;
 use crate::combine::{Commit, Core};
 use crate::db::Db;
 use crate::error::Fault;
@@ -123,7 +124,18 @@ impl Store for SqliteStore {
         Box::pin(async move {
             turn.check()?;
             let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
-            self.core.submit("take a turn", commit, move |tx| turn::turn(tx, &turn)).await
+            let turn = Arc::new(turn);
+            let take = |care| {
+                let turn = Arc::clone(&turn);
+                self.core.submit("take a turn", commit, move |tx| turn::turn(tx, &turn, care))
+            };
+            match take(Care::None).await {
+                // One job must not cost the others their outcomes, nor the worker its claim.
+                Err(error) if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
+                    take(Care::EachJob).await
+                }
+                answer => answer,
+            }
         })
     }
 

@@ -326,7 +326,7 @@ impl World {
             Effect::Start(job) => return self.handler_begins(worker, job.head.fence, job.head.id),
             Effect::Cancel { fence, why } => self.interrupt(worker, fence, Some(why)),
             Effect::Abort { fence } => self.interrupt(worker, fence, None),
-            Effect::Stuck { .. } => {}
+            Effect::Stuck { .. } | Effect::Refused { .. } => {}
             Effect::Gone => {
                 let it = &mut self.workers[worker];
                 it.is_up = false;
