@@ -2,7 +2,8 @@
 -- $1 uuid incarnation, $2 bigint turn (the last one it has seen), $3 text name, $4 text machine, $5 text boot,
 -- $6 text pid namespace, $7 bigint pid, $8 bigint started, $9 bigint build, $10 text queues (JSON), $11 bigint lease (us).
 -- Returns worker (key), now (us), fresh (whether it was registered now); no row when another changed it meanwhile: ask
--- again. Index: worker (incarnation), lease (worker). Locks: the lease's row; the worker's row against being forgotten.
+-- again. Locks: the lease's row; the worker's row against being forgotten.
+-- Index: worker (incarnation), lease (worker).
 with clock as materialized (
   select towpath.clock() as now
 ), made as (

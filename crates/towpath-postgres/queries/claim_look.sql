@@ -1,8 +1,8 @@
 -- Looks at the head as a claim would, for a turn that claims job by job.
 -- $1 text queue; served kinds: $2 text[] kind, $3 int[] newest version; $4 int limit.
 -- Returns job (key), lane, turnout, seq, whether it is a node, by turnout and seq.
--- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key).
 -- Locks: the ready rows; locked ones are skipped.
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key).
 with lanes as materialized (
   select distinct l.lane
   from unnest($2::text[], $3::int[]) as s(kind, version)

@@ -1,7 +1,8 @@
 -- Takes one job of the head under a lease, for a turn that claims job by job.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int index, $5 int lane, $6 int turnout, $7 bigint seq.
--- Returns job (key); one row, or none if it is gone. Index: ready (lane, turnout, seq), job (key), stop (graph).
+-- Returns job (key); one row, or none if it is gone.
 -- Locks: the ready row.
+-- Index: ready (lane, turnout, seq), job (key), stop (graph).
 with gone as (
   delete from towpath.ready where lane = $5::int and turnout = $6::int and seq = $7::bigint returning *
 )

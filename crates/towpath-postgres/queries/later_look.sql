@@ -1,7 +1,8 @@
 -- Looks at the jobs whose time has come, for a turn that moves them job by job.
 -- $1 bigint now (us), $2 int limit.
 -- Returns job (key), lane, turnout, attempt, failures, crashes, whether it is a node, by due and job.
--- Index: later (due, job), job (key). Locks: the rows; locked ones are skipped.
+-- Locks: the rows; locked ones are skipped.
+-- Index: later (due, job), job (key).
 with due as materialized (
   select job, due, lane, turnout, attempt, failures, crashes
   from towpath.later

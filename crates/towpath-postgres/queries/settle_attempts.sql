@@ -1,7 +1,8 @@
 -- Keeps records of attempts, and of each job only the first and the newest.
 -- $1 bigint ended_at (us); one array element per record: $2 bigint[] jobs, $3 int[] attempts, $4 smallint[] outcomes,
 -- $5 bigint[] started_at (us), $6 text[] errors, $7 text[] logs; $8 int how many of the newest stay.
--- Returns nothing. Index: attempt (job, attempt). Locks: the rows.
+-- Returns nothing. Locks: the rows.
+-- Index: attempt (job, attempt).
 with long as materialized (
   select i.job, i.attempt from unnest($2::bigint[], $3::int[]) as i(job, attempt) where i.attempt > $8::int
 ), old as (

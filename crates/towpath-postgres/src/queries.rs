@@ -23,6 +23,12 @@ impl Query {
     /// How many there are.
     pub(crate) const COUNT: usize = TABLE.len();
 
+    /// The text of its file.
+    #[cfg(test)]
+    pub(crate) fn source(self) -> &'static str {
+        TABLE[self as usize].0
+    }
+
     /// The types of its parameters. They are always declared: a statement without a name has them
     /// nowhere else.
     pub(crate) fn types(self) -> &'static [Type] {
@@ -53,6 +59,9 @@ macro_rules! queries {
         }
 
         impl Query {
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
             /// The name of its file.
             pub(crate) fn name(self) -> &'static str {
                 match self {

@@ -1,6 +1,7 @@
 -- Shows one graph.
 -- ?1 id bytes, ?2 the code of the stop that prunes.
--- Returns graph, id, name, end, stop, nodes, created_at, ended_at, codec, input; one row or none. Index: graph_id.
+-- Returns graph, id, name, end, stop, nodes, created_at, ended_at, codec, input; one row or none.
+-- Index: graph (id), stop (graph).
 select g.graph, g.id, g.name, g."end", s.reason, g.nodes, g.created_at, g.ended_at, g.codec, g.input
 from graph g
 left join stop s on s.graph = g.graph
