@@ -44,7 +44,6 @@ pub(crate) struct BenchArgs {
 }
 
 /// One figure.
-#[derive(Clone)]
 pub(crate) struct Figure {
     test: &'static str,
     value: f64,

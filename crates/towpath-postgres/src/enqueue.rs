@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_postgres::Row;
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
@@ -88,6 +89,7 @@ async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Resul
         }
     }
     let row = columns.write(session, None).await?;
+    inner.server.commits.durable(Duration::ZERO);
     let now = Timestamp::from_micros(row.try_get(0)?);
     written.first = row.try_get(2)?;
     if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(columns.ids.len()) {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
-    Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn, TurnReply,
-    Upstream,
+    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint, HintStream,
+    Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
+    StoreResult, Turn, TurnReply, Upstream,
 };
 use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
@@ -124,6 +124,12 @@ impl PostgresStore {
             schema,
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// How many transactions it has committed. The time is that of a `COMMIT` as it is seen from here, the way to the server
+    /// and back included; a batch of nothing but jobs commits with its only statement: it is counted, without a time.
+    pub fn commits(&self) -> CommitCounts {
+        self.inner.server.commits.counts()
     }
 
     /// Reads in a task of its own, on the client's connection.

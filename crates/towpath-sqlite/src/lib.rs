@@ -54,4 +54,4 @@ mod tests;
 
 pub use filesystem::{FsKind, fs_kind};
 pub use open::{SqliteOptions, Synchronous};
-pub use store::{CommitCounts, SqliteStore};
+pub use store::SqliteStore;

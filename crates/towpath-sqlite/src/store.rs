@@ -2,12 +2,11 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine, Migration,
-    Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
+    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
+    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
 };
 use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
 
@@ -25,17 +24,6 @@ pub struct SqliteStore {
     /// Before the writer, which closes last and then empties the log into the file.
     readers: Arc<Mutex<Vec<Connection>>>,
     core: Arc<Core>,
-}
-
-/// How many transactions have written, since the store was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CommitCounts {
-    /// Those that were on disk before they were answered.
-    pub durable: u64,
-    /// Those that were not, because losing them costs nothing.
-    pub lazy: u64,
-    /// The time spent in the durable ones' `COMMIT`, most of it waiting for the disk.
-    pub durable_time: Duration,
 }
 
 /// Connections that are kept for the next reader.
@@ -62,7 +50,7 @@ impl SqliteStore {
 
     /// How many transactions have written.
     pub fn commits(&self) -> CommitCounts {
-        self.core.commits()
+        self.core.commits.counts()
     }
 
     #[cfg(test)]
