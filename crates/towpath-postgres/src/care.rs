@@ -114,7 +114,9 @@ impl Careful<'_> {
             let counters = counters(&row, 3)?;
             let promoted = alone(session, async {
                 session.run(Query::TakeIdle, &[&[job].as_slice()]).await?;
-                Plan::put_back(job, lane, turnout, counters).write(session, now).await
+                let mut plan = Plan::default();
+                plan.put_back(job, (lane, turnout), counters, None, None);
+                plan.write(session, now).await
             });
             if let Err(problem) = promoted.await? {
                 self.set_aside(job, row.try_get(6)?, &problem).await?;

@@ -8,6 +8,7 @@ mod append;
 mod apply;
 mod care;
 mod claim;
+mod columns;
 mod combine;
 mod enqueue;
 mod error;

@@ -143,6 +143,28 @@ impl PostgresStore {
         task(doing, async move { inner.client.work(doing, verb).await })
     }
 
+    /// Writes in a task of its own, replayed as need be, and rings after it.
+    fn verb<A, T, F>(
+        &self,
+        doing: &'static str,
+        link: fn(&Inner) -> &Link,
+        with: A,
+        verb: impl Fn(Arc<Inner>, Session, Arc<A>) -> F + Send + Sync + 'static,
+    ) -> BoxFuture<'static, StoreResult<T>>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<(T, News), Fault>> + Send + 'static,
+    {
+        let (inner, with) = (Arc::clone(&self.inner), Arc::new(with));
+        task(doing, async move {
+            let replayed = |session| verb(Arc::clone(&inner), session, Arc::clone(&with));
+            let (done, news) = link(&inner).work(doing, replayed).await?;
+            news.ring(&inner);
+            Ok(done)
+        })
+    }
+
     /// Replaces the store's clock by one that stands still at this instant. For tests.
     #[doc(hidden)]
     pub async fn set_test_clock(&self, now: Timestamp) -> StoreResult<()> {
@@ -356,41 +378,18 @@ impl Store for PostgresStore {
     }
 
     fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
-        let (inner, beat) = (Arc::clone(&self.inner), Arc::new(beat));
-        task("renew a lease", async move {
-            let verb = |session| {
-                let (inner, beat) = (Arc::clone(&inner), Arc::clone(&beat));
-                async move { extend::extend(&inner, session, beat).await }
-            };
-            let (reply, news) = inner.beat.work("renew a lease", verb).await?;
-            news.ring(&inner);
-            Ok(reply)
-        })
+        self.verb("renew a lease", |inner| &inner.beat, beat, extend::extend)
     }
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
-        let (inner, ask) = (Arc::clone(&self.inner), Arc::new(ask));
-        task("rescue", async move {
-            let verb = |session| {
-                let (inner, ask) = (Arc::clone(&inner), Arc::clone(&ask));
-                async move { rescue::rescue(&inner, session, ask).await }
-            };
-            inner.turn.work("rescue", verb).await
-        })
+        self.verb("rescue", |inner| &inner.turn, ask, rescue::rescue)
     }
 
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
-        let (inner, arrivals) = (Arc::clone(&self.inner), Arc::new(arrivals));
-        task("signal", async move {
-            Arrival::check_batch(&arrivals)?;
-            let verb = |session| {
-                let (inner, arrivals) = (Arc::clone(&inner), Arc::clone(&arrivals));
-                async move { signal::signal(&inner, session, arrivals).await }
-            };
-            let (signalled, news) = inner.client.work("signal", verb).await?;
-            news.ring(&inner);
-            Ok(signalled)
-        })
+        match Arrival::check_batch(&arrivals) {
+            Ok(()) => self.verb("signal", |inner| &inner.client, arrivals, signal::signal),
+            Err(invalid) => Box::pin(std::future::ready(Err(invalid))),
+        }
     }
 
     fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>> {
@@ -399,10 +398,7 @@ impl Store for PostgresStore {
 
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
         let run = Arc::new(run);
-        self.read("read an inbox", move |session| {
-            let run = Arc::clone(&run);
-            async move { read::inbox(session, &run, after, limit).await }
-        })
+        self.read("read an inbox", move |session| read::inbox(session, Arc::clone(&run), after, limit))
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
@@ -419,23 +415,11 @@ impl Store for PostgresStore {
 
     fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {
         let jobs = Arc::new(jobs);
-        self.read("read how jobs ended", move |session| {
-            let jobs = Arc::clone(&jobs);
-            async move { read::ended(session, &jobs).await }
-        })
+        self.read("read how jobs ended", move |session| read::ended(session, Arc::clone(&jobs)))
     }
 
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
-        let (inner, order) = (Arc::clone(&self.inner), Arc::new(order));
-        task("carry out an order", async move {
-            let verb = |session| {
-                let (inner, order) = (Arc::clone(&inner), Arc::clone(&order));
-                async move { apply::apply(&inner, session, order).await }
-            };
-            let (applied, news) = inner.client.work("carry out an order", verb).await?;
-            news.ring(&inner);
-            Ok(applied)
-        })
+        self.verb("carry out an order", |inner| &inner.client, order, apply::apply)
     }
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
@@ -450,12 +434,9 @@ impl Store for PostgresStore {
 
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
         let inner = Arc::clone(&self.inner);
-        task("migrate", async move {
-            let verb = |session| {
-                let inner = Arc::clone(&inner);
-                async move { migrate::migrate(session, &inner.schema).await }
-            };
-            inner.client.work("migrate", verb).await
+        self.read("migrate", move |session| {
+            let inner = Arc::clone(&inner);
+            async move { migrate::migrate(session, &inner.schema).await }
         })
     }
 
