@@ -143,3 +143,34 @@ fn an_enqueue_that_raises_is_its_own_callers_and_no_strangers() {
     assert_eq!(answers[1].as_ref().unwrap_err().kind, StoreErrorKind::Corrupt);
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
 }
+
+/// As after an IO error: the transaction is gone before anybody has asked, and a second rollback would only hide why.
+#[test]
+fn what_sqlite_rolls_back_by_itself_fails_whole_by_its_first_error_and_the_writer_goes_on() {
+    let folder = folder();
+    let store = open(&folder);
+    block_on(store.enqueue(one(1))).unwrap();
+    let text = "create trigger raise_job before insert on job when new.priority = 7 \
+        begin select raise(rollback, 'the disk is upset'); end";
+    store.core().with_writer(|conn| conn.execute_batch(text)).unwrap();
+    let call = |number, priority| {
+        let store = store.clone();
+        let item = Item::job(job(number).priority(priority));
+        std::thread::spawn(move || block_on(store.enqueue(Enqueue::one(item))))
+    };
+    let threads = store.core().hold(|| {
+        let threads = [call(6, 0), call(7, 7), call(8, 0)];
+        while store.core().queued() < 3 {
+            std::thread::yield_now();
+        }
+        threads
+    });
+    for thread in threads {
+        let error = thread.join().unwrap().unwrap_err();
+        assert!(error.message.contains("the disk is upset"), "{error}");
+    }
+    assert_eq!(block_on(store.inspect().census()).unwrap().jobs, 1, "nothing of the group is there");
+    let before = store.commits().durable;
+    block_on(store.enqueue(one(9))).unwrap();
+    assert_eq!(store.commits().durable, before + 1);
+}
