@@ -6,6 +6,7 @@ mod graphs;
 mod jobs;
 mod kill;
 mod outage;
+mod refused;
 mod runs;
 mod stores;
 mod two_processes;
