@@ -45,7 +45,6 @@ pub(crate) struct BenchArgs {
 }
 
 /// One figure.
-#[derive(Clone)]
 pub(crate) struct Figure {
     test: &'static str,
     value: f64,

@@ -18,8 +18,12 @@ pub use message::{CancelWhy, Command, Effect, Event, Failure, PeerNews};
 use std::time::Duration;
 
 use crate::id::{Fence, Incarnation};
-use crate::outcome::{Report, RunCommit, postpone, settle_decision, settle_report, settle_rescued, settle_run};
-use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settled, TurnReply};
+use crate::outcome::{
+    Report, RunCommit, postpone, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
+};
+use crate::store::{
+    Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settle, Settled, TurnReply,
+};
 use exchange::{Exchange, Traffic};
 use health::Health;
 use hold::{Holding, Interruption, Running};
@@ -181,8 +185,11 @@ impl Dispatcher {
             } else if leaves {
                 self.holding.stays(fence);
             }
-            if settled == Settled::Stale {
-                self.lose(fence, now);
+            match settled {
+                Settled::Stale => self.lose(fence, now),
+                // It is put aside: see `refused`.
+                Settled::Refused => return,
+                _ => {}
             }
             self.effects.push(Effect::Committed { fence, settled });
         }
@@ -192,12 +199,16 @@ impl Dispatcher {
         let Some(Exchange::Turn(turn)) = self.traffic.replied() else { return };
         self.health.contact(now);
         self.traffic.store_clock(reply.now, reply.next_due, now);
+        let mut problems = reply.problems.into_iter();
         for (settle, settled) in turn.settle.iter().zip(&reply.settled) {
             if self.holding.is_committing(settle.fence) {
                 self.committed(settle.fence, *settled, now);
-                continue;
+                if *settled != Settled::Refused {
+                    continue;
+                }
             }
             match (&settle.then, settled) {
+                (_, Settled::Refused) => self.refused(settle, problems.next(), now),
                 // A run that goes on, or may not end yet, is still this worker's.
                 (_, Settled::Unread) | (Move::Stay, Settled::Done) => {}
                 (Move::Stay, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
@@ -211,6 +222,19 @@ impl Dispatcher {
             self.traffic.look_at_once();
             self.health.lease_is_over();
         }
+    }
+
+    /// The database raised for an outcome: once more with hardly anything in it. If that is refused too the job stays here,
+    /// in no slot, until the worker leaves: handed back it would only run again, for nothing.
+    fn refused(&mut self, settle: &Settle, problem: Option<String>, now: Duration) {
+        let fence = settle.fence;
+        let problem = problem.unwrap_or_else(|| "the store no longer knows why".into());
+        let later = self.traffic.withdraw(fence);
+        if let Some(aside) = settle_refused(settle, later.as_ref(), self.holding.head(fence), &problem) {
+            self.interrupt(fence, CancelWhy::Lost, now);
+            self.traffic.settle(aside, now);
+        }
+        self.effects.push(Effect::Refused { fence, problem });
     }
 
     fn accept(&mut self, assigned: Vec<Assigned>, now: Duration) -> usize {

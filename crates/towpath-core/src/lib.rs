@@ -34,14 +34,16 @@ pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,
-    PreparedNode, Role, Standing, Verdict, VerdictTable, Why, decide, decide_end,
+    PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
 pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
-pub use outcome::{Report, Retry, RunCommit, settle_decision, settle_report, settle_rescued, settle_run};
+pub use outcome::{
+    Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
+};
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{cancel_graph_step, cancel_job};
 pub use retry::RetryPolicy;

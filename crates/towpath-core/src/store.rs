@@ -8,6 +8,7 @@
 //! the caller does not know which. A repeated turn answers that question.
 
 mod apply;
+mod commits;
 mod enqueue;
 mod error;
 mod extend;
@@ -20,6 +21,7 @@ mod signal;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
+pub use commits::{CommitCounts, Commits};
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};

@@ -3,7 +3,8 @@
 -- $6 text pid namespace, $7 bigint pid, $8 bigint started, $9 bigint build, $10 text queues (JSON), $11 text kinds (JSON),
 -- $12 bigint lease (us).
 -- Returns worker (key), now (us), fresh (whether it was registered now); no row when another changed it meanwhile: ask
--- again. Index: worker (incarnation), lease (worker). Locks: the lease's row; the worker's row against being forgotten.
+-- again. Locks: the lease's row; the worker's row against being forgotten.
+-- Index: worker (incarnation), lease (worker).
 with clock as materialized (
   select towpath.clock() as now
 ), made as (

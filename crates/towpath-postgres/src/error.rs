@@ -47,6 +47,21 @@ impl Fault {
         Self::Refused(StoreError::new(StoreErrorKind::Corrupt, doing, what))
     }
 
+    /// What the database said, if it may be of one job alone, so that others can be carried out without it.
+    pub(crate) fn of_one_job(&self) -> Option<String> {
+        match self {
+            Self::Refused(error) if error.kind == StoreErrorKind::Corrupt => Some(error.message.clone()),
+            Self::Database(error) => {
+                let (kind, _) = advice(error);
+                let said = error.as_db_error()?;
+                // A unique violation: whoever takes such care has tried it again already.
+                let is_of_one = matches!(kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid);
+                is_of_one.then(|| format!("{}: {}", said.code().code(), said.message()))
+            }
+            Self::Refused(_) | Self::Again(_) | Self::Slow => None,
+        }
+    }
+
     pub(crate) fn remedy(&self) -> Remedy {
         let error = match self {
             Self::Refused(_) => return Remedy::Tell,

@@ -6,7 +6,9 @@
 
 mod append;
 mod apply;
+mod care;
 mod claim;
+mod columns;
 mod combine;
 mod enqueue;
 mod error;

@@ -23,6 +23,12 @@ impl Query {
     /// How many there are.
     pub(crate) const COUNT: usize = TABLE.len();
 
+    /// The text of its file.
+    #[cfg(test)]
+    pub(crate) fn source(self) -> &'static str {
+        TABLE[self as usize].0
+    }
+
     /// The types of its parameters. They are always declared: a statement without a name has them
     /// nowhere else.
     pub(crate) fn types(self) -> &'static [Type] {
@@ -53,6 +59,9 @@ macro_rules! queries {
         }
 
         impl Query {
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
             /// The name of its file.
             pub(crate) fn name(self) -> &'static str {
                 match self {
@@ -86,6 +95,8 @@ queries! {
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
     );
+    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4);
+    ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
@@ -120,6 +131,7 @@ queries! {
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
+    LaterLook = "later_look" (INT8, INT4);
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
@@ -150,7 +162,7 @@ queries! {
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
     SettleAttempts = "settle_attempts" (
-        INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4
+        INT8, INT4, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY
     );
     SettleBlock = "settle_block" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, TEXT_ARRAY

@@ -1,6 +1,7 @@
 //! What the runtime and the core's plans read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
 use towpath_core::{GraphId, Incarnation, JobId, Label, NodeName, Payload, RunId, State, Timestamp, limits};
@@ -60,7 +61,7 @@ pub(crate) async fn peers(session: Session) -> Result<Vec<Peer>, Fault> {
     rows.iter().map(peer).collect()
 }
 
-pub(crate) async fn ended(session: Session, jobs: &[JobId]) -> Result<Vec<Option<Ended>>, Fault> {
+pub(crate) async fn ended(session: Session, jobs: Arc<Vec<JobId>>) -> Result<Vec<Option<Ended>>, Fault> {
     let ids: Vec<Uuid> = jobs.iter().map(JobId::as_uuid).collect();
     let mut found: HashMap<JobId, Ended> = HashMap::with_capacity(jobs.len());
     for row in session.run(Query::Ended, &[&ids]).await? {
@@ -90,7 +91,7 @@ pub(crate) async fn entries(session: Session, from: (JobId, u32, u32), limit: u3
     rows.iter().map(entry).collect()
 }
 
-pub(crate) async fn inbox(session: Session, run: &RunId, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
+pub(crate) async fn inbox(session: Session, run: Arc<RunId>, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
     let limit = stored(limit.min(limits::PAGE_MAX));
     let rows = session.run(Query::ArrivalList, &[&run.as_str(), &after, &limit]).await?;
     let line = |row: &tokio_postgres::Row| {

@@ -1,6 +1,7 @@
 -- Lists what a worker holds with a handler and should stop.
 -- ?1 worker key, ?2 the code of the stop that cancels: numbers.
--- Returns job, turn, idx, cancel, by turn and idx. Index: running_worker.
+-- Returns job, turn, idx, cancel, by turn and idx.
+-- Index: running (worker, turn, idx), job (key), stop (graph).
 select r.job, r.turn, r.idx, r.cancel
 from running r
 join job j on j.key = r.job

@@ -20,6 +20,7 @@ macro_rules! sql {
 
 mod append;
 mod apply;
+mod care;
 mod checkpoint;
 mod claim;
 mod combine;
@@ -53,4 +54,4 @@ mod tests;
 
 pub use filesystem::{FsKind, fs_kind};
 pub use open::{SqliteOptions, Synchronous};
-pub use store::{CommitCounts, SqliteStore};
+pub use store::SqliteStore;

@@ -3,6 +3,7 @@
 
 mod combining;
 mod opening;
+mod raising;
 mod sharing;
 mod statements;
 

@@ -122,6 +122,7 @@ impl<S: Subject> Runner<S> {
                 Settled::Cancelled => "cancelled",
                 Settled::Stale => "stale",
                 Settled::Unread => "unread",
+                Settled::Refused => "refused",
             };
             lines.push(format!("{name} {word}"));
         }
@@ -196,7 +197,7 @@ impl<S: Subject> Runner<S> {
 
 /// Whether what was settled is still the worker's.
 fn stays(settle: &Settle, told: Settled) -> bool {
-    told == Settled::Unread || (told == Settled::Done && matches!(settle.then, Move::Stay))
+    matches!(told, Settled::Unread | Settled::Refused) || (told == Settled::Done && matches!(settle.then, Move::Stay))
 }
 
 fn assigned(assigned: &Assigned) -> (JobId, Held) {

@@ -168,9 +168,13 @@ impl Traffic {
         self.look_at = Duration::ZERO;
     }
 
-    pub(super) fn withdraw(&mut self, fence: Fence) {
-        self.outbox.retain(|s| s.fence != fence);
+    /// Takes back what has not been sent of a claim; answers the last of it.
+    pub(super) fn withdraw(&mut self, fence: Fence) -> Option<Settle> {
+        let (withdrawn, kept) = std::mem::take(&mut self.outbox).into_iter().partition(|s| s.fence == fence);
+        self.outbox = kept;
         self.outbox_bytes = self.outbox.iter().map(Settle::bytes).sum();
+        let withdrawn: Vec<Settle> = withdrawn;
+        withdrawn.into_iter().next_back()
     }
 
     // ---- questions ----------------------------------------------------------------------------

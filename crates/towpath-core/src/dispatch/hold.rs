@@ -136,6 +136,14 @@ impl Holding {
         self.held.get(&fence).is_some_and(|h| matches!(h.stage, HeldStage::Running(_)))
     }
 
+    /// What is known of a job in a handler.
+    pub(super) fn head(&self, fence: Fence) -> Option<&Head> {
+        match &self.held.get(&fence)?.stage {
+            HeldStage::Running(run) => Some(&run.head),
+            _ => None,
+        }
+    }
+
     /// Takes in a claimed job. A job of a queue that is not served (which no store gives) waits in the first.
     pub(super) fn wait(&mut self, job: Box<Claimed>, now: Duration) {
         let fence = job.head.fence;

@@ -111,6 +111,13 @@ pub enum Effect {
         /// The claim.
         fence: Fence,
     },
+    /// The store refused what became of this job: the job is quarantined, or if even that is refused, held. Tell people.
+    Refused {
+        /// The claim.
+        fence: Fence,
+        /// What the database said.
+        problem: String,
+    },
     /// The worker has left its store.
     Gone,
 }

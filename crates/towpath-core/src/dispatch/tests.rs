@@ -83,6 +83,7 @@ impl Bench {
         let reply = TurnReply {
             now: Timestamp::ZERO + self.now,
             settled: vec![Settled::Done; turn.settle.len()],
+            problems: vec![],
             assigned: claimed.into_iter().map(|c| Assigned::Job(Box::new(c))).collect(),
             next_due: None,
             lease: Lease::Holds,
@@ -266,6 +267,7 @@ fn a_timeout_cancels_then_aborts_then_reports_it_stuck() {
     bench.event(Event::Turn(Ok(Box::new(TurnReply {
         now: Timestamp::ZERO,
         settled: vec![],
+        problems: vec![],
         assigned: vec![],
         next_due: None,
         lease: Lease::Holds,
@@ -597,6 +599,7 @@ fn a_run_that_goes_on_is_still_held_and_one_whose_claim_is_stale_is_not() {
         let reply = TurnReply {
             now: Timestamp::ZERO,
             settled: vec![settled],
+            problems: vec![],
             assigned: vec![],
             next_due: None,
             lease: Lease::Holds,
@@ -621,6 +624,7 @@ fn a_run_that_may_not_end_yet_is_still_held() {
     let reply = TurnReply {
         now: Timestamp::ZERO,
         settled: vec![Settled::Unread; turn.settle.len()],
+        problems: vec![],
         assigned: vec![],
         next_due: None,
         lease: Lease::Holds,
@@ -629,4 +633,60 @@ fn a_run_that_may_not_end_yet_is_still_held() {
     bench.effects.retain(|e| !matches!(e, Effect::Beat(_)));
     bench.after(4_000 * MS);
     assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence]);
+}
+
+#[test]
+fn an_outcome_that_the_store_refuses_is_settled_as_a_quarantine_and_never_a_third_time() {
+    let refuse = |bench: &mut Bench, turn: &Turn| {
+        let reply = TurnReply {
+            now: Timestamp::ZERO,
+            settled: vec![Settled::Refused],
+            problems: vec!["value too long".into()],
+            assigned: vec![],
+            next_due: None,
+            lease: Lease::Holds,
+        };
+        assert_eq!(turn.settle.len(), 1);
+        bench.event(Event::Turn(Ok(Box::new(reply))));
+        let told = bench.effects.extract_if(.., |e| matches!(e, Effect::Refused { .. })).count();
+        assert_eq!(told, 1);
+    };
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.event(done(1, 1));
+    let turn = bench.turn().unwrap();
+    refuse(&mut bench, &turn);
+    let turn = bench.turn().unwrap();
+    let Move::End(ending) = &turn.settle[0].then else { panic!("{:?}", turn.settle[0]) };
+    assert_eq!((ending.end, ending.counters.attempt), (End::Quarantined, 1));
+    refuse(&mut bench, &turn);
+    bench.after(10 * MS);
+    assert!(bench.turn().is_none_or(|turn| turn.settle.is_empty()), "nothing less can be written");
+    bench.effects.retain(|e| !matches!(e, Effect::Beat(_)));
+    bench.after(4_000 * MS);
+    assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence], "handed back it would run again, for nothing");
+}
+
+#[test]
+fn a_run_whose_journal_is_refused_is_stopped_and_quarantined() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.dispatcher.traffic.settle(Settle::stay(job(1, 1).head.fence, Vec::new()), bench.now);
+    bench.event(Event::Timer);
+    bench.turn().unwrap();
+    let reply = TurnReply {
+        now: Timestamp::ZERO,
+        settled: vec![Settled::Refused],
+        problems: vec![],
+        assigned: vec![],
+        next_due: None,
+        lease: Lease::Holds,
+    };
+    bench.event(Event::Turn(Ok(Box::new(reply))));
+    assert_eq!(bench.cancelled(), [(1, CancelWhy::Lost)]);
+    bench.event(Event::Finished { fence: job(1, 1).head.fence, report: Report::Stopped });
+    let turn = bench.turn().unwrap();
+    assert!(matches!(&turn.settle[..], [Settle { then: Move::End(Ending { end: End::Quarantined, .. }), .. }]));
 }

@@ -321,6 +321,9 @@ pub enum Settled {
     /// It was to end, and there are arrivals that it has not read, or may be: nothing was written, and
     /// it stays with its worker.
     Unread,
+    /// The database raised for it, and for it alone: nothing of it was written, and it stays with its
+    /// worker. The same again would be refused again: settle it otherwise.
+    Refused,
 }
 
 impl Settled {
@@ -336,6 +339,7 @@ impl Settled {
             1 => Some(Self::Cancelled),
             2 => Some(Self::Stale),
             3 => Some(Self::Unread),
+            4 => Some(Self::Refused),
             _ => None,
         }
     }
@@ -348,6 +352,9 @@ pub struct TurnReply {
     pub now: Timestamp,
     /// An answer for each outcome, in order.
     pub settled: Vec<Settled>,
+    /// What the database said of each outcome that is [`Settled::Refused`], in order. An answer that is
+    /// repeated has none of it.
+    pub problems: Vec<String>,
     /// What the worker now holds in addition, in the order of its index.
     pub assigned: Vec<Assigned>,
     /// When the next job that is not due yet falls due, whoever serves it.

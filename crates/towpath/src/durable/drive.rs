@@ -278,7 +278,7 @@ impl Driver {
                 self.pending = kept;
                 Ok(Settled::Unread)
             }
-            Settled::Stale | Settled::Cancelled => {
+            Settled::Stale | Settled::Cancelled | Settled::Refused => {
                 self.abort_all();
                 Err(Leave::Over)
             }

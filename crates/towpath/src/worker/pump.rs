@@ -258,6 +258,9 @@ impl Pump {
             Effect::Stuck { fence } => {
                 tracing::error!(job = fence.key, "a handler was aborted and does not stop: it keeps its slot");
             }
+            Effect::Refused { fence, problem } => {
+                tracing::error!(job = fence.key, %problem, "the store refused what became of a job: it is quarantined");
+            }
             Effect::Gone => {}
         }
         None

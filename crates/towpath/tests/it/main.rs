@@ -9,6 +9,7 @@ mod kill;
 mod misuse;
 mod outage;
 mod proof;
+mod refused;
 mod runs;
 mod stores;
 mod two_processes;

@@ -333,7 +333,7 @@ impl World {
             Effect::Cancel { fence, why } => self.interrupt(worker, fence, Some(why)),
             Effect::Abort { fence } => self.interrupt(worker, fence, None),
             // No handler of this world is a run.
-            Effect::Stuck { .. } | Effect::Committed { .. } => {}
+            Effect::Stuck { .. } | Effect::Refused { .. } | Effect::Committed { .. } => {}
             Effect::Gone => {
                 let it = &mut self.workers[worker];
                 it.is_up = false;
