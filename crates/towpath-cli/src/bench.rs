@@ -136,7 +136,7 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "fan_1000" => vec![graphs::fan(place).await?],
         "diamonds_100" => vec![graphs::diamonds(place).await?],
         "run_steps" => vec![runs::steps_of_many(place).await?],
-        "run_latency" => runs::latency(place).await?,
+        "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],
         "replay" => runs::replay().await?,
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],

@@ -80,35 +80,29 @@ pub(crate) async fn steps_of_many(place: &Place) -> Result<Figure> {
 }
 
 /// One run of ten steps, alone.
-pub(crate) async fn latency(place: &Place) -> Result<Vec<Figure>> {
+pub(crate) async fn latency(place: &Place) -> Result<Figure> {
     const TIMES: usize = 30;
     let subject = place.fresh().await?;
     let worker = worker(&subject)?;
     warm(&subject).await?;
     let (mut times, mut beside, mut commits) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..TIMES {
-        let before = subject.commits();
+        let (commits_before, time_before) = subject.commits();
         let started = Instant::now();
         let run = subject.client.start(STEPS, &format!("run-{n}"), &10).await.into_diagnostic()?;
         subject.client.result(&run).await.into_diagnostic()?;
         let took = started.elapsed();
         times.push(millis(took));
-        if let Some(((n, time), (n0, time0))) = subject.commits().zip(before) {
-            beside.push(millis(took.saturating_sub(time - time0)));
-            commits.push((n - n0) as f64);
-        }
+        let (commits_after, time_after) = subject.commits();
+        beside.push(millis(took.saturating_sub(time_after.saturating_sub(time_before))));
+        commits.push((commits_after - commits_before) as f64);
     }
     worker.shutdown().await;
     subject.remove().await?;
-    let figure = Figure::new("run_latency", percentile(&mut times, 0.5), "ms", TIMES);
-    if commits.is_empty() {
-        return Ok(vec![figure]);
-    }
-    // One of them is the client's, which starts the run.
-    let figure = figure
+    // One of the commits is the client's, which starts the run.
+    Ok(Figure::new("run_latency", percentile(&mut times, 0.5), "ms", TIMES)
         .with("ms_beside_commits", percentile(&mut beside, 0.5))
-        .with("durable_commits", percentile(&mut commits, 0.5));
-    Ok(vec![figure])
+        .with("durable_commits", percentile(&mut commits, 0.5)))
 }
 
 /// From sending a signal to a parked run until it is parked again.
@@ -122,20 +116,19 @@ pub(crate) async fn signal_roundtrip(place: &Place) -> Result<Figure> {
         let id = format!("echo-{n}");
         let run = subject.client.start(ECHO, &id, &1).await.into_diagnostic()?;
         tokio::time::sleep(Duration::from_millis(5)).await;
-        let before = subject.commits();
+        let (_, time_before) = subject.commits();
         let started = Instant::now();
         subject.client.signal(&id, PING, &n).await.into_diagnostic()?;
         subject.client.result(&run).await.into_diagnostic()?;
         let took = started.elapsed();
         times.push(millis(took));
-        if let Some(((_, time), (_, time0))) = subject.commits().zip(before) {
-            beside.push(millis(took.saturating_sub(time - time0)));
-        }
+        let (_, time_after) = subject.commits();
+        beside.push(millis(took.saturating_sub(time_after.saturating_sub(time_before))));
     }
     worker.shutdown().await;
     subject.remove().await?;
-    let figure = Figure::new("signal_roundtrip_p50", percentile(&mut times, 0.5), "ms", TIMES as usize);
-    Ok(if beside.is_empty() { figure } else { figure.with("ms_beside_commits", percentile(&mut beside, 0.5)) })
+    Ok(Figure::new("signal_roundtrip_p50", percentile(&mut times, 0.5), "ms", TIMES as usize)
+        .with("ms_beside_commits", percentile(&mut beside, 0.5)))
 }
 
 /// Rebuilding a run from a journal of ten thousand entries, one after another and all at once; reading the text included.

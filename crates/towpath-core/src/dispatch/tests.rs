@@ -520,7 +520,14 @@ fn room(turn: &Turn) -> u16 {
 
 fn settled(bench: &mut Bench, settled: &[Settled]) {
     let now = Timestamp::ZERO + bench.now;
-    let reply = TurnReply { now, settled: settled.to_vec(), assigned: vec![], next_due: None, lease: Lease::Holds };
+    let reply = TurnReply {
+        now,
+        settled: settled.to_vec(),
+        problems: vec![],
+        assigned: vec![],
+        next_due: None,
+        lease: Lease::Holds,
+    };
     bench.event(Event::Turn(Ok(Box::new(reply))));
 }
 
