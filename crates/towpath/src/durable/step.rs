@@ -18,7 +18,7 @@ use towpath_core::{JobId, RetryPolicy, defaults, limits};
 use super::function::check_name;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::states::States;
+use crate::states::{NeededState, State, States};
 
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -55,6 +55,7 @@ pub struct Step<I: 'static, O: 'static, E: 'static> {
     pub(super) run: &'static dyn StepFn<I, O, E>,
     pub(super) policy: Policy,
     pub(super) retry_if: Option<fn(&E) -> bool>,
+    needs: &'static [NeededState],
 }
 
 /// How a step is tried.
@@ -78,7 +79,7 @@ impl<I, O, E> Step<I, O, E> {
     /// On a bad name; in a `const` that is a compile error.
     pub const fn new(name: &'static str, run: &'static dyn StepFn<I, O, E>) -> Self {
         check_name(name);
-        Self { name, run, policy: Policy::DEFAULT, retry_if: None }
+        Self { name, run, policy: Policy::DEFAULT, retry_if: None, needs: &[] }
     }
 
     /// Sets its version (1): a run that has recorded another one does not fit.
@@ -119,6 +120,17 @@ impl<I, O, E> Step<I, O, E> {
         self.policy.at_most_once = true;
         self.policy.retry.attempts_max = 1;
         self
+    }
+
+    /// Says which states it takes, so that a worker with the step
+    /// ([`WorkerBuilder::step`](crate::WorkerBuilder::step)) does not start without them.
+    pub const fn needs(mut self, states: &'static [NeededState]) -> Self {
+        self.needs = states;
+        self
+    }
+
+    pub(crate) const fn needed(&self) -> &'static [NeededState] {
+        self.needs
     }
 
     /// Its name.
@@ -221,7 +233,7 @@ impl StepCx {
     ///
     /// # Panics
     /// It was given none: the run is blocked until a worker that was starts.
-    pub fn state<T: Send + Sync + 'static>(&self) -> Arc<T> {
+    pub fn state<T: Send + Sync + 'static>(&self) -> State<T> {
         self.states.get().unwrap_or_else(|| std::panic::panic_any(MissingState(std::any::type_name::<T>())))
     }
 }

@@ -6,6 +6,7 @@ mod durable;
 mod graphs;
 mod jobs;
 mod kill;
+mod macros;
 mod misuse;
 mod outage;
 mod proof;
