@@ -1,11 +1,11 @@
 //! `#[durable]`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::spanned::Spanned;
-use syn::{Error, Ident, LitInt, LitStr, Result};
+use syn::{Error, LitInt, LitStr, Result};
 
 use crate::function::{Definition, Function, Parameter};
 use crate::literal;
@@ -45,7 +45,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     let version = given.version.map_or_else(|| quote! { 1 }, |version| quote! { #version });
     let definition = Definition {
         what: "durable function",
-        kind: Ident::new("Durable", Span::call_site()),
+        kind: "Durable",
         context: quote! { ::towpath::Cx<'static> },
         name: function.journal_name(given.name)?,
         parameters: &parameters,

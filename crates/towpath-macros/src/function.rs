@@ -49,6 +49,10 @@ impl Function {
             let problem = format!("{what} has no parameters of its own: its name in the journal stands for one code");
             return Err(Error::new(parameter.span(), problem));
         }
+        if let ReturnType::Default = signature.output {
+            let problem = format!("{what} returns a `Result`: add `-> Result<(), towpath::Failure>`");
+            return Err(Error::new(signature.ident.span(), problem));
+        }
         signature.inputs.iter().map(|parameter| sort(parameter, what, context)).collect()
     }
 
@@ -72,17 +76,20 @@ impl Function {
         let doc = format!("The {what} `{}`: [`{}`].", name.value(), plain(ident));
         let input = input_type(parameters);
         let returned = match &self.signature.output {
+            // Refused before.
             ReturnType::Default => quote_spanned! { ident.span() => () },
             ReturnType::Type(_, returned) => quote! { #returned },
         };
-        // The span makes the compiler tell what a type lacks at the function's return type.
+        // The spans make the compiler tell at the return type what it lacks, and at the name what the function does.
+        let kind = Ident::new(kind, returned.span());
         let output = quote_spanned! { returned.span() => <#returned as ::towpath::durable::Outcome> };
+        let ty = quote_spanned! { returned.span() => ::towpath::#kind<#input, #output::Ok, #output::Err> };
         let call = self.call(parameters, context);
+        let call = quote_spanned! { ident.span() => &#call };
         quote! {
             #(#conditions)*
             #[doc = #doc]
-            #visibility const #constant: ::towpath::#kind<#input, #output::Ok, #output::Err> =
-                ::towpath::#kind::new(#name, #more &#call) #(#setters)*;
+            #visibility const #constant: #ty = ::towpath::#kind::new(#name, #more #call) #(#setters)*;
         }
     }
 
@@ -117,7 +124,7 @@ pub(crate) struct Definition<'a> {
     /// For people.
     pub(crate) what: &'static str,
     /// The type of the constant.
-    pub(crate) kind: Ident,
+    pub(crate) kind: &'static str,
     /// The type that the engine calls with.
     pub(crate) context: TokenStream,
     pub(crate) name: LitStr,

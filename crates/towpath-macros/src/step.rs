@@ -1,6 +1,6 @@
 //! `#[step]`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
@@ -34,7 +34,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     }
     let definition = Definition {
         what: "step",
-        kind: Ident::new("Step", Span::call_site()),
+        kind: "Step",
         context: quote! { ::towpath::StepCx },
         name,
         parameters: &parameters,
