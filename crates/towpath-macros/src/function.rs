@@ -81,11 +81,13 @@ impl Function {
             ReturnType::Type(_, returned) => quote! { #returned },
         };
         // The spans make the compiler tell at the return type what it lacks, and at the name what the function does.
-        let kind = Ident::new(kind, returned.span());
-        let output = quote_spanned! { returned.span() => <#returned as ::towpath::durable::Outcome> };
-        let ty = quote_spanned! { returned.span() => ::towpath::#kind<#input, #output::Ok, #output::Err> };
+        // Code of a macro it stays: lints of style are not for it.
+        let span = Span::call_site().located_at(returned.span());
+        let kind = Ident::new(kind, span);
+        let output = quote_spanned! { span => <#returned as ::towpath::durable::Outcome> };
+        let ty = quote_spanned! { span => ::towpath::#kind<#input, #output::Ok, #output::Err> };
         let call = self.call(parameters, context);
-        let call = quote_spanned! { ident.span() => &#call };
+        let call = quote_spanned! { Span::call_site().located_at(ident.span()) => &#call };
         quote! {
             #(#conditions)*
             #[doc = #doc]
