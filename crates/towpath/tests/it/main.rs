@@ -8,6 +8,7 @@ mod jobs;
 mod kill;
 mod macros;
 mod misuse;
+mod onboarding;
 mod outage;
 mod proof;
 mod refused;
