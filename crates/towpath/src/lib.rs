@@ -80,3 +80,13 @@ pub mod inspect {
 pub use towpath_postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use towpath_sqlite::{SqliteOptions, SqliteStore};
+
+/// What the guide shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/durable.md")]
+pub struct GuideToDurableFunctions;
+
+/// What the first page shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
