@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use towpath::core::Incarnation;
+use towpath::core::State;
 use towpath::core::store::{JobFilter, JobLine, Page, WorkerLine};
-use towpath::{Client, GraphId, Job as _, Kind, Queue, State, Timestamp};
+use towpath::{Client, GraphId, Job as _, Kind, Queue, Timestamp};
 
 use crate::error::CliError;
 use crate::exec::Exec;

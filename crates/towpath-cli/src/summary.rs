@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use towpath::core::State;
 use towpath::core::store::{Ended, GraphDetail, NodeLine};
-use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, State};
+use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId};
 
 use crate::error::CliError;
 use crate::table::Table;

@@ -10,8 +10,10 @@ pub const RUN_ID_BYTES_MAX: usize = 200;
 pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
 /// Longest dedup key of a signal, in bytes.
 pub const DEDUP_KEY_BYTES_MAX: usize = 256;
-/// Largest input, output, graph input, journal entry or signal, in bytes.
+/// Largest input, output, graph input or signal, in bytes, and largest outcome of a step.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Largest entry of a journal, in bytes: a payload, with what it is the outcome of.
+pub const ENTRY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (4 << 10);
 /// Largest enqueue, turn or batch of signals, in bytes of its payloads and names.
 pub const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Longest error text of an attempt, in bytes; longer ones are cut.

@@ -70,16 +70,8 @@ fn parse(input: &DeriveInput) -> Result<Options> {
 
 impl Options {
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let path: Vec<String> = meta.path.segments.iter().map(|s| s.ident.to_string()).collect();
-        let name = path.join("::");
+        let name = literal::option(meta, &KNOWN, &self.seen)?;
         let span = meta.path.span();
-        if !KNOWN.contains(&name.as_str()) {
-            let problem = format!("unknown option {name:?}: use one of {}", KNOWN.join(", "));
-            return Err(Error::new(span, problem));
-        }
-        if name != "tag" && self.seen.contains(&name) {
-            return Err(Error::new(span, format!("{name} is there twice: remove one")));
-        }
         let value = meta.value()?;
         let setter = syn::Ident::new(&name, span);
         match name.as_str() {

@@ -1,7 +1,23 @@
 //! Names, numbers and durations as they stand in an attribute, refused at compile time: by the rules that would refuse
 //! them when a job is enqueued or a worker starts, and what only a typing error says, such as an empty tag.
 
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
 use syn::{Error, LitInt, LitStr, Result};
+
+/// The option that stands here: a known one, and for the first time.
+pub(crate) fn option(meta: &ParseNestedMeta<'_>, known: &[&str], seen: &[String]) -> Result<String> {
+    let path: Vec<String> = meta.path.segments.iter().map(|s| s.ident.to_string()).collect();
+    let name = path.join("::");
+    let span = meta.path.span();
+    if !known.contains(&name.as_str()) {
+        return Err(Error::new(span, format!("unknown option {name:?}: use one of {}", known.join(", "))));
+    }
+    if seen.contains(&name) && name != "tag" {
+        return Err(Error::new(span, format!("{name} is there twice: remove one")));
+    }
+    Ok(name)
+}
 
 /// A kind: a token that is not the product's own.
 pub(crate) fn kind(text: LitStr) -> Result<LitStr> {
@@ -22,6 +38,20 @@ pub(crate) fn token(text: LitStr, what: &str) -> Result<LitStr> {
         None => return Ok(text),
     };
     Err(Error::new(text.span(), format!("{what} is 1 to 64 of a-z 0-9 . _ -, {problem}")))
+}
+
+/// A name of a step or a durable function.
+pub(crate) fn hyphenated(text: LitStr) -> Result<LitStr> {
+    let name = text.value();
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let problem = match name.chars().find(|c| !is_allowed(*c)) {
+        _ if name.is_empty() => "this one is empty".to_owned(),
+        _ if name.len() > 64 => format!("this one has {} bytes", name.len()),
+        Some(c) => format!("this one has {c:?}"),
+        None if name.starts_with('-') || name.ends_with('-') => format!("this one is {name:?}"),
+        None => return Ok(text),
+    };
+    Err(Error::new(text.span(), format!("a name is 1 to 64 of a-z 0-9 and inner hyphens, {problem}")))
 }
 
 /// A label for people.

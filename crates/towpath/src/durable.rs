@@ -12,7 +12,9 @@ mod frame;
 mod function;
 mod join;
 mod op;
+mod outcome;
 mod race;
+mod select;
 mod signal;
 mod step;
 mod trap;
@@ -22,9 +24,12 @@ pub use cx::Cx;
 pub use function::{Durable, DurableFn};
 pub use join::{Elapsed, Tuple, join, join_all, map, timeout};
 pub use op::Op;
+pub use outcome::Outcome;
 pub use race::{Race2, Race3, Race4, Race5, Race6, RaceTuple, race, race_all};
 pub use signal::Signal;
 pub use step::{Step, StepCx, StepError, StepFn};
+
+pub use crate::states::NeededState;
 
 pub(crate) use drive::{Commits, Drive};
 pub(crate) use frame::{CANCEL, CancelNote, How, Run, RunEnd};

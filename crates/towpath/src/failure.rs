@@ -1,11 +1,14 @@
 //! How a handler says that it did not succeed.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use towpath_core::{Report, Retry};
+
+use crate::durable::StepError;
 
 /// What a handler returns when it does not succeed. Any error becomes one by `?`: it is then retried by the
 /// job's policy.
@@ -135,8 +138,12 @@ impl<'de> Deserialize<'de> for Failure {
     }
 }
 
-impl<E: Error> From<E> for Failure {
+impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
+        if let Some(StepError::Failed(failure)) = (&error as &dyn Any).downcast_ref::<StepError<Failure>>() {
+            // The failure of a step is one still, also as that of another.
+            return Self::failed(failure, if failure.is_permanent() { Retry::Never } else { Retry::ByPolicy });
+        }
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -171,5 +178,14 @@ mod tests {
         struct Outer(#[source] std::io::Error);
         let failure = Failure::from(Outer(std::io::Error::other("disk gone")));
         assert_eq!(failure.to_string(), "reading the list: disk gone");
+    }
+
+    #[test]
+    fn the_failure_of_a_step_stays_permanent() {
+        let step = |failure| Failure::from(StepError::Failed(failure));
+        let permanent = step(Failure::permanent("no such page"));
+        assert_eq!((permanent.to_string().as_str(), permanent.is_permanent()), ("no such page", true));
+        assert!(!step(Failure::new("try again")).is_permanent());
+        assert!(!Failure::from(StepError::<Failure>::Lost).is_permanent());
     }
 }

@@ -53,17 +53,19 @@ pub use failure::Failure;
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
+pub use states::State;
 pub use worker::{Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
-pub use towpath_macros::Job;
+pub use towpath_macros::{Job, durable, step};
 
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{
     Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules,
     InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge, NewGraph, NewJob,
-    NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State, Store, StoreError, StoreErrorKind, Timestamp,
+    NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError, StoreErrorKind,
+    Timestamp,
 };
 
 /// Views for people: what [`Client::inspect`] takes and answers.
@@ -78,3 +80,13 @@ pub mod inspect {
 pub use towpath_postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use towpath_sqlite::{SqliteOptions, SqliteStore};
+
+/// What the guide shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/durable.md")]
+pub struct GuideToDurableFunctions;
+
+/// What the first page shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

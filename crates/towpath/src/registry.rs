@@ -71,6 +71,13 @@ pub enum RegistryProblem {
         /// What is wrong with it.
         problem: String,
     },
+    /// A step takes a state that the worker was not given.
+    MissingState {
+        /// The step.
+        step: &'static str,
+        /// The state's type.
+        state: &'static str,
+    },
     /// No handler at all.
     Empty,
 }
@@ -80,6 +87,7 @@ impl fmt::Display for RegistryProblem {
         match self {
             Self::Duplicate { kind } => write!(f, "the kind {kind} has two handlers: remove one"),
             Self::Invalid { problem } => f.write_str(problem),
+            Self::MissingState { step, state } => write!(f, "step {step} needs {state}: add .state(…)"),
             Self::Empty => f.write_str("no handler is registered: add one"),
         }
     }

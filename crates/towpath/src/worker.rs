@@ -19,7 +19,7 @@ use towpath_core::{Queue, defaults};
 
 use crate::client::Client;
 use crate::context::Context;
-use crate::durable::Durable;
+use crate::durable::{Durable, NeededState, Step};
 use crate::failure::Failure;
 use crate::handler::Perform;
 use crate::host;
@@ -56,6 +56,7 @@ pub struct WorkerBuilder {
     abort_grace: Duration,
     prefetch_max: Option<u32>,
     states: States,
+    steps: Vec<(&'static str, &'static [NeededState])>,
     build_id: String,
 }
 
@@ -72,6 +73,7 @@ impl Worker {
             abort_grace: defaults::ABORT_GRACE,
             prefetch_max: None,
             states: States::default(),
+            steps: Vec::new(),
             build_id: host::this_program(),
         }
     }
@@ -182,6 +184,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Names a step that the worker's functions use. Nothing requires it: it lets [`build`](Self::build) say before
+    /// anything starts that a state is missing, instead of blocking the first run that comes to the step.
+    pub fn step<I, O, E>(mut self, step: Step<I, O, E>) -> Self {
+        self.steps.push((step.name(), step.needed()));
+        self
+    }
+
     /// Gives steps a value of the application's, by its type: a pool, a client of a service.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
@@ -254,6 +263,11 @@ impl WorkerBuilder {
                     self.registry.problem(invalid(format!("queue {name} is named twice: remove one")));
                 }
                 Ok(queue) => queues.push((queue, *slots)),
+            }
+        }
+        for (step, needs) in &self.steps {
+            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
+                self.registry.problem(RegistryProblem::MissingState { step, state: state.name() });
             }
         }
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();

@@ -1,8 +1,9 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
+use towpath::JobId;
+use towpath::core::State;
 use towpath::core::store::{AttemptLine, JobDetail};
-use towpath::{JobId, State};
 
 use super::{ViewArgs, json};
 use crate::error::CliError;

@@ -2,8 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use towpath::core::SkipKind;
+use towpath::core::State;
 use towpath::core::store::{JobFilter, JobLine, Page};
-use towpath::{Client, End, GraphId, Kind, Queue, State};
+use towpath::{Client, End, GraphId, Kind, Queue};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;

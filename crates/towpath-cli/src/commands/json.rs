@@ -2,8 +2,9 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use towpath::core::State;
 use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
-use towpath::{Payload, State, Timestamp};
+use towpath::{Payload, Timestamp};
 
 use crate::served::Served;
 use crate::words;

@@ -144,6 +144,11 @@ pub enum Misuse {
     Spins,
     /// It started a task.
     Spawned,
+    /// It used something of the runtime beneath the worker.
+    Runtime {
+        /// What.
+        what: &'static str,
+    },
 }
 
 impl fmt::Display for Misuse {
@@ -164,6 +169,11 @@ impl fmt::Display for Misuse {
             Self::Spins => f.write_str(
                 "the function wakes itself without end and does not use its `cx`: wait with cx.sleep, or do the work \
                  in a step",
+            ),
+            Self::Runtime { what } => write!(
+                f,
+                "the function uses {what}, which no replay can repeat: wait with cx.sleep or cx.timeout, and do all else \
+                 in a step"
             ),
             Self::Spawned => f.write_str(
                 "the function started a task, which would be lost with the process: use cx.join, or spawn in a step",

@@ -54,8 +54,8 @@ impl Turn {
             return invalid(format!("it has {bytes} bytes, at most {} are allowed", limits::BATCH_BYTES_MAX));
         }
         let entries = self.settle.iter().flat_map(|settle| &settle.journal);
-        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::PAYLOAD_BYTES_MAX) {
-            let max = limits::PAYLOAD_BYTES_MAX;
+        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::ENTRY_BYTES_MAX) {
+            let max = limits::ENTRY_BYTES_MAX;
             return invalid(format!("it appends an entry of {bytes} bytes to a journal, at most {max} are allowed"));
         }
         let mut seen = HashSet::with_capacity(self.settle.len());

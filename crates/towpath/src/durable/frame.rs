@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
-use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
 
 use super::cx::Cx;
 use super::function::Durable;
@@ -41,7 +41,11 @@ pub(crate) struct RunEnd {
 impl RunEnd {
     /// The last line of the journal.
     pub(crate) fn entry(&self, at: Timestamp) -> Entry {
-        let error = if let How::Failed { error, .. } = &self.how { Some(error.clone()) } else { None };
+        let error = match &self.how {
+            // One that is too large for the journal leaves its text.
+            How::Failed { error, .. } if error.json().len() <= limits::PAYLOAD_BYTES_MAX => Some(error.clone()),
+            _ => None,
+        };
         Entry::Ended { at, error }
     }
 }

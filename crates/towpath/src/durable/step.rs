@@ -13,12 +13,12 @@ use futures_util::FutureExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use towpath_core::replay::Outcome;
-use towpath_core::{JobId, RetryPolicy, defaults, limits};
+use towpath_core::{JobId, Payload, RetryPolicy, defaults, limits};
 
 use super::function::check_name;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::states::States;
+use crate::states::{NeededState, State, States};
 
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -55,6 +55,7 @@ pub struct Step<I: 'static, O: 'static, E: 'static> {
     pub(super) run: &'static dyn StepFn<I, O, E>,
     pub(super) policy: Policy,
     pub(super) retry_if: Option<fn(&E) -> bool>,
+    needs: &'static [NeededState],
 }
 
 /// How a step is tried.
@@ -78,7 +79,7 @@ impl<I, O, E> Step<I, O, E> {
     /// On a bad name; in a `const` that is a compile error.
     pub const fn new(name: &'static str, run: &'static dyn StepFn<I, O, E>) -> Self {
         check_name(name);
-        Self { name, run, policy: Policy::DEFAULT, retry_if: None }
+        Self { name, run, policy: Policy::DEFAULT, retry_if: None, needs: &[] }
     }
 
     /// Sets its version (1): a run that has recorded another one does not fit.
@@ -119,6 +120,17 @@ impl<I, O, E> Step<I, O, E> {
         self.policy.at_most_once = true;
         self.policy.retry.attempts_max = 1;
         self
+    }
+
+    /// Says which states it takes, so that a worker with the step
+    /// ([`WorkerBuilder::step`](crate::WorkerBuilder::step)) does not start without them.
+    pub const fn needs(mut self, states: &'static [NeededState]) -> Self {
+        self.needs = states;
+        self
+    }
+
+    pub(crate) const fn needed(&self) -> &'static [NeededState] {
+        self.needs
     }
 
     /// Its name.
@@ -177,16 +189,7 @@ impl<E: fmt::Display> fmt::Display for StepError<E> {
     }
 }
 
-impl<E: Error> Error for StepError<E> {}
-
-impl From<StepError<Failure>> for Failure {
-    fn from(error: StepError<Failure>) -> Self {
-        match error {
-            StepError::Failed(failure) => failure,
-            other => Self::new(other),
-        }
-    }
-}
+impl<E: fmt::Debug + fmt::Display> Error for StepError<E> {}
 
 /// What a step knows of its attempt. It has no durable operations.
 #[derive(Clone)]
@@ -221,8 +224,10 @@ impl StepCx {
     ///
     /// # Panics
     /// It was given none: the run is blocked until a worker that was starts.
-    pub fn state<T: Send + Sync + 'static>(&self) -> Arc<T> {
-        self.states.get().unwrap_or_else(|| std::panic::panic_any(MissingState(std::any::type_name::<T>())))
+    pub fn state<T: Send + Sync + 'static>(&self) -> State<T> {
+        self.states
+            .get()
+            .unwrap_or_else(|| std::panic::resume_unwind(Box::new(MissingState(std::any::type_name::<T>()))))
     }
 }
 
@@ -232,7 +237,7 @@ impl fmt::Debug for StepCx {
     }
 }
 
-/// What a step panics with when a state is missing.
+/// What unwinds a step when a state is missing: for the driver, so no panic is reported.
 pub(crate) struct MissingState(&'static str);
 
 /// One attempt's end.
@@ -352,6 +357,19 @@ pub(super) fn decode<O: DeserializeOwned, E: DeserializeOwned>(
     }
 }
 
+/// What is recorded of a step, if it can be.
+fn stored<O: Serialize, E: Serialize>(recorded: &Recorded<O, E>) -> Result<Outcome, String> {
+    let outcome = Outcome::of(recorded).map_err(|e| e.problem)?;
+    let (bytes, max) = (outcome.json().len(), limits::PAYLOAD_BYTES_MAX);
+    if bytes > max {
+        return Err(format!("it has {bytes} bytes, at most {max} are allowed: keep it elsewhere, and return where"));
+    }
+    if outcome.json().contains("u0000") {
+        Payload::json_bytes(outcome.json().to_owned()).check_text().map_err(|e| e.problem)?;
+    }
+    Ok(outcome)
+}
+
 /// The outcome of a step that may not be begun again.
 pub(crate) fn lost() -> Outcome {
     Outcome::of(&Recorded::<(), ()>::Err(StepError::Lost)).unwrap_or_else(|_| Outcome::null())
@@ -377,10 +395,12 @@ where
             None => work.await,
         };
         match result {
-            Ok(Ok(value)) => match Outcome::of(&Recorded::<O, E>::Ok(value)) {
+            Ok(Ok(value)) => match stored(&Recorded::<O, E>::Ok(value)) {
                 Ok(outcome) => Attempted { outcome: Ok(outcome), again: None },
                 // Another attempt would only return the like.
-                Err(e) => Attempted { again: None, ..failed::<O, E>(StepError::Unencodable(e.problem), String::new()) },
+                Err(problem) => {
+                    Attempted { again: None, ..failed::<O, E>(StepError::Unencodable(problem), String::new()) }
+                }
             },
             Ok(Err(error)) => {
                 let text = error.to_string();
@@ -405,7 +425,7 @@ where
 }
 
 fn failed<O: Serialize, E: Serialize>(error: StepError<E>, text: String) -> Attempted {
-    let outcome = Outcome::of(&Recorded::<O, E>::Err(error))
-        .or_else(|e| Outcome::of(&Recorded::<O, E>::Err(StepError::Unencodable(e.problem))));
+    let outcome = stored(&Recorded::<O, E>::Err(error))
+        .or_else(|problem| stored(&Recorded::<O, E>::Err(StepError::Unencodable(problem))));
     Attempted { outcome: Ok(outcome.unwrap_or_else(|_| Outcome::null())), again: Some((text, None)) }
 }

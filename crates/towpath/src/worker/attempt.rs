@@ -63,7 +63,11 @@ impl Attempt {
             Erased::Run(functions) => {
                 let version = claimed.head.version;
                 let Some(function) = functions.get(&version).cloned() else {
-                    let problem = format!("this worker has no version {version} of {}", claimed.head.kind);
+                    let problem = format!(
+                        "this worker has no version {version} of {}: give it that one too by .durable(…), until its runs have \
+                         ended",
+                        claimed.head.kind
+                    );
                     done.finish(Report::Undecodable { problem, build }, &logged);
                     return Self { cancel, abort: tokio::spawn(async {}).abort_handle() };
                 };

@@ -20,6 +20,8 @@ on_every_store!(
     starting_again_answers_the_run_that_is_there,
     a_run_survives_its_worker,
     many_steps_at_once_are_joined_in_order,
+    what_no_store_can_keep_is_an_error_of_the_step,
+    what_is_too_large_is_an_error_and_what_is_just_not_is_kept,
 );
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -68,6 +70,8 @@ fn worker(subject: &Subject, book: &Book) -> WorkerHandle {
         .durable(SLOW)
         .durable(RACE)
         .durable(MANY)
+        .durable(BULKY)
+        .durable(NUL)
         .start()
         .unwrap()
 }
@@ -252,5 +256,59 @@ async fn many_steps_at_once_are_joined_in_order(subject: Subject) {
         let run = subject.client.start(MANY, &format!("m{n}"), &n).await.unwrap();
         assert_eq!(subject.client.result(&run).await.unwrap(), (0..n).map(|x| 2 * x).collect::<Vec<_>>());
     }
+    worker.shutdown().await;
+}
+
+/// As JSON, with its quotes, just not too large.
+const BYTES_MAX: usize = (1 << 20) - 2;
+const AROUND_A_STEP: usize = "{'ok':}".len();
+
+/// A step returns so many bytes with what is recorded around them, then a signal comes, then the function fails with what
+/// came.
+const BULKY: Durable<usize, String, String> = Durable::new("bulky", 1, MINUTE, &bulky);
+async fn bulky(cx: Cx<'_>, bytes: usize) -> Result<String, String> {
+    let bulk = move |_| async move { Ok::<_, Failure>("x".repeat(bytes - AROUND_A_STEP)) };
+    let from_step = cx.run("bulk", bulk).await;
+    let from_signal = cx.signal(BULK).await;
+    match from_step {
+        Ok(from_step) => Err(format!("{from_step}{}", &from_signal[from_step.len()..])),
+        Err(error) => Ok(error.to_string()),
+    }
+}
+
+const BULK: Signal<String> = Signal::new("bulk");
+
+async fn what_is_too_large_is_an_error_and_what_is_just_not_is_kept(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(&subject, &Book::default());
+    let signal = "x".repeat(BYTES_MAX);
+    let fits = client.start(BULKY, "fits", &BYTES_MAX).await.unwrap();
+    client.signal("fits", BULK, &signal).await.unwrap();
+    assert!(matches!(client.result(&fits).await, Err(RunError::Failed(error)) if error.len() == BYTES_MAX));
+    let over = client.start(BULKY, "over", &(BYTES_MAX + 1)).await.unwrap();
+    client.signal("over", BULK, &signal).await.unwrap();
+    assert_eq!(
+        client.result(&over).await.unwrap(),
+        "the step's result cannot be stored: it has 1048577 bytes, at most 1048576 are allowed: keep it elsewhere, and \
+         return where"
+    );
+    worker.shutdown().await;
+}
+
+const NUL: Durable<(), Vec<String>, Failure> = Durable::new("nul", 1, MINUTE, &nul);
+async fn nul(cx: Cx<'_>, (): ()) -> Result<Vec<String>, Failure> {
+    let mut told = Vec::new();
+    for text in ["a\0b", "a\\u0000b"] {
+        let kept = cx.run("say", move |_| async move { Ok::<_, Failure>(text.to_owned()) }).await;
+        told.push(kept.unwrap_or_else(|error| error.to_string()));
+    }
+    Ok(told)
+}
+
+async fn what_no_store_can_keep_is_an_error_of_the_step(subject: Subject) {
+    let worker = worker(&subject, &Book::default());
+    let run = subject.client.start(NUL, "n", &()).await.unwrap();
+    let refused = "the step's result cannot be stored: its JSON holds a NUL character at byte 8: remove it";
+    assert_eq!(subject.client.result(&run).await.unwrap(), [refused, "a\\u0000b"]);
     worker.shutdown().await;
 }

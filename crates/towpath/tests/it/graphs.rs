@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::NewAppend;
+use towpath::core::State;
 use towpath::{
     Cancellation, Client, Condition, Context, End, Failure, FailureMode, GraphEnd, GraphName, GraphRules, Job, NewEdge,
-    NewGraph, NewNode, NodeName, Payload, State, Worker, WorkerHandle,
+    NewGraph, NewNode, NodeName, Payload, Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};

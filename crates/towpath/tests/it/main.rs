@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod blocked;
 mod durable;
 mod graphs;
 mod jobs;
 mod kill;
+mod macros;
 mod misuse;
+mod onboarding;
 mod outage;
 mod proof;
 mod refused;

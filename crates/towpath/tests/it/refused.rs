@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::NoTls;
 use towpath::core::End;
-use towpath::{Context, Failure, Job, State, Worker};
+use towpath::core::State;
+use towpath::{Context, Failure, Job, Worker};
 
 const JOBS: u32 = 30;
 const MOST: Duration = Duration::from_secs(30);

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Barrier, Notify, Semaphore, mpsc};
+use towpath::core::State;
 use towpath::core::store::{Beat, HostId, Intent, Rescue, Rescued, Turn, WorkerIdentity};
 use towpath::core::{Incarnation, settle_rescued};
-use towpath::{Cancellation, Context, End, Failure, Job, State, Worker};
+use towpath::{Cancellation, Context, End, Failure, Job, Worker};
 
 use crate::stores::{Subject, on_every_store};
 
