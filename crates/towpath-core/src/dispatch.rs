@@ -172,7 +172,11 @@ impl Dispatcher {
             return;
         };
         let settle = settle_run(&run.head, commit);
-        self.traffic.finished();
+        if leaves {
+            self.traffic.finished();
+        } else {
+            self.traffic.said();
+        }
         self.traffic.settle(settle, now);
     }
 

@@ -214,6 +214,10 @@ impl<'p> Shell<'p> {
     /// The next thing that happens: some step ends, or time goes on. Which one follows from the seed and the journal, so
     /// that a run that has died goes on like one that has not.
     fn choose(&mut self, waits: Waits, live: &Live<RunEnd>) -> Option<Pos> {
+        while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let ((_, pos), step) = entry.remove_entry();
+            self.at_work.insert(pos, step);
+        }
         let next_signal = self.plan.signals.iter().map(|(wait, ..)| START + *wait).filter(|at| *at > self.now).min();
         let retry = self.waiting.first_key_value().map(|(key, _)| key.0);
         let later = [waits.due, retry, next_signal].into_iter().flatten().min();
@@ -228,10 +232,6 @@ impl<'p> Shell<'p> {
                 panic!("the run waits for what never comes: {}", what.join(", "))
             };
             self.now = self.now.max(at);
-            while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let ((_, pos), step) = entry.remove_entry();
-                self.at_work.insert(pos, step);
-            }
             return None;
         };
         self.now = self.now + Duration::from_millis(1);
