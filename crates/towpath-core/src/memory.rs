@@ -21,6 +21,7 @@ mod signal;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transact;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -34,7 +35,7 @@ use crate::payload::Payload;
 use crate::store::{
     Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
     Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
-    StoreErrorKind, StoreResult, Turn, TurnReply, Upstream,
+    StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -106,6 +107,10 @@ impl Store for MemoryStore {
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
         Box::pin(async move { self.write("rescue", |tx| tx.rescue(ask)) })
+    }
+
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(async move { self.write("do a transactional step", |tx| tx.transact(work)) })
     }
 
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {

@@ -18,6 +18,7 @@ mod migrate;
 mod prune;
 mod read;
 mod signal;
+mod transact;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
@@ -34,6 +35,7 @@ pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
 pub use signal::{Arrival, Delivery, Signalled};
+pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
     NodeRef, QueueClaim, RunHead, Served, Settle, Settled, Turn, TurnReply, Undecided,
@@ -78,6 +80,12 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// A run need not exist yet: what has come is there when it starts.
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>>;
+
+    /// Does a piece of a run in the store's own database, under its claim: the application's rows and lines of its journal
+    /// are committed together.
+    ///
+    /// If the answer is lost, the journal tells what happened.
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>>;
 
     /// A run's journal in one of its chapters, from a place on, in order; at most `limit` entries, and
     /// at most 1,000.

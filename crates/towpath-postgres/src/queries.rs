@@ -191,6 +191,7 @@ queries! {
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
+    TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use towpath_core::store::{
     Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
-    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
+    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply,
+    Upstream,
 };
 use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
 
@@ -16,7 +17,7 @@ use crate::db::Db;
 use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, turn};
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, transact, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -133,6 +134,10 @@ impl Store for SqliteStore {
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
         Box::pin(self.core.submit("rescue", Commit::Lazy, move |tx| rescue::rescue(tx, &ask)))
+    }
+
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(self.core.submit("do a transactional step", Commit::Durable, move |tx| transact::transact(tx, work)))
     }
 
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {

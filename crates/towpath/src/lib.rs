@@ -77,7 +77,11 @@ pub mod inspect {
 }
 
 #[cfg(feature = "postgres")]
+pub use towpath_postgres::tokio_postgres;
+#[cfg(feature = "postgres")]
 pub use towpath_postgres::{PostgresOptions, PostgresStore};
+#[cfg(feature = "sqlite")]
+pub use towpath_sqlite::rusqlite;
 #[cfg(feature = "sqlite")]
 pub use towpath_sqlite::{SqliteOptions, SqliteStore};
 
