@@ -15,5 +15,6 @@ mod proof;
 mod refused;
 mod runs;
 mod stores;
+mod transfers;
 mod two_processes;
 mod workers;
