@@ -79,11 +79,11 @@ pub mod inspect {
 #[cfg(feature = "postgres")]
 pub use towpath_postgres::tokio_postgres;
 #[cfg(feature = "postgres")]
-pub use towpath_postgres::{PostgresOptions, PostgresStore};
+pub use towpath_postgres::{PostgresBody, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use towpath_sqlite::rusqlite;
 #[cfg(feature = "sqlite")]
-pub use towpath_sqlite::{SqliteOptions, SqliteStore};
+pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 
 /// What the guide shows compiles and runs.
 #[cfg(doctest)]
