@@ -77,6 +77,8 @@ struct Driver {
     /// Lines that are not committed yet.
     pending: Vec<Payload>,
     must_commit: bool,
+    /// How many lines the journal has, those that are not committed included.
+    length: usize,
     in_flight: HashMap<Pos, (AbortHandle, Running)>,
     /// Steps that are tried again at an instant.
     waiting: BTreeMap<(Timestamp, Pos), Running>,
@@ -126,7 +128,7 @@ impl Drive {
             }
         };
         let seed = u64::from_le_bytes(job.as_bytes()[8..].try_into().unwrap_or_default()) ^ u64::from(run.chapter);
-        let is_known = !entries.is_empty();
+        let (is_known, written) = (!entries.is_empty(), entries.len());
         let rebuilt = Live::rebuild(entries, function.version, seed, now, make);
         if let Some(problem) = problem {
             return Err(Leave::Report(Report::Undecodable { problem, build }));
@@ -147,6 +149,7 @@ impl Drive {
             live,
             pending: Vec::new(),
             must_commit: false,
+            length: written,
             in_flight: HashMap::new(),
             waiting: BTreeMap::new(),
             inside: VecDeque::new(),
@@ -298,6 +301,7 @@ impl Driver {
             Ok(body) => body,
             Err(problem) => return Err(Leave::Report(Report::Undecodable { problem, build: self.build })),
         };
+        self.lengthen(1)?;
         let journal = std::mem::take(&mut self.pending);
         self.must_commit = false;
         let work = Transact { fence: self.commits.fence, journal, body };
@@ -331,6 +335,7 @@ impl Driver {
     }
 
     fn write(&mut self, entries: Vec<Entry>) -> Step<()> {
+        self.lengthen(entries.len())?;
         for entry in entries {
             match entry.encode() {
                 Ok(payload) => self.pending.push(payload),
@@ -341,6 +346,26 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Notes that the journal grows. A function that loops for ever is told of early, and stopped before replay takes so
+    /// long that nobody could go on with it.
+    fn lengthen(&mut self, by: usize) -> Step<()> {
+        let (before, warn) = (self.length, limits::JOURNAL_WARN as usize);
+        self.length += by;
+        if before < warn && self.length >= warn {
+            tracing::warn!(run = %self.run.id, lines = self.length, "a journal grows long: let the run end, and start another");
+        }
+        let max = limits::JOURNAL_MAX as usize;
+        if self.length <= max {
+            return Ok(());
+        }
+        self.abort_all();
+        let problem = format!(
+            "the journal has {} lines, at most {max} are allowed: cancel or end the run, and start another that does less",
+            self.length
+        );
+        Err(Leave::Report(Report::Undecodable { problem, build: self.build }))
     }
 
     // ---- commits ------------------------------------------------------------------------------
