@@ -183,6 +183,7 @@ struct News {
     claimed_by: Option<Incarnation>,
     ended: Vec<JobId>,
     graphs_ended: Vec<GraphId>,
+    signalled: Vec<RunId>,
     cancel: bool,
     undecided: bool,
 }
@@ -197,6 +198,7 @@ impl News {
         }
         self.ended.into_iter().for_each(|job| hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| hints.ring(Hint::GraphEnded(graph)));
+        self.signalled.into_iter().for_each(|run| hints.ring(Hint::Signalled(run)));
         if self.cancel {
             hints.ring(Hint::Cancel);
         }

@@ -34,6 +34,7 @@ pub(crate) async fn signal(
     for (lane, seq) in &woken {
         inner.inserted(std::iter::once(*lane), Some(*seq));
     }
+    news.signalled = arrivals.iter().map(|arrival| arrival.run.clone()).collect();
     news.ready(&inner, &session, woken.into_iter().map(|(lane, _)| lane).collect()).await?;
     Ok((Signalled { now: Timestamp::from_micros(looked.now), items: plan.answers(&seqs) }, news))
 }

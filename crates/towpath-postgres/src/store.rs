@@ -248,6 +248,7 @@ pub(crate) struct News {
     pub(crate) ready: BTreeSet<Queue>,
     pub(crate) ended: Vec<JobId>,
     pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) signalled: BTreeSet<RunId>,
     pub(crate) cancel: bool,
     pub(crate) undecided: bool,
 }
@@ -269,12 +270,14 @@ impl News {
         self.ready.extend(other.ready);
         self.ended.extend(other.ended);
         self.graphs_ended.extend(other.graphs_ended);
+        self.signalled.extend(other.signalled);
         self.cancel |= other.cancel;
         self.undecided |= other.undecided;
     }
 
     fn ring(self, inner: &Arc<Inner>) {
-        hints::notify(inner, &self.ready, self.cancel, self.undecided);
+        hints::notify(inner, &self);
+        self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
         self.ended.into_iter().for_each(|job| inner.hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| inner.hints.ring(Hint::GraphEnded(graph)));

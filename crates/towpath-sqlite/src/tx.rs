@@ -156,7 +156,7 @@ impl<'t, 'c> Tx<'t, 'c> {
         self.rings.claimed_by = Some(claims);
     }
 
-    /// Says that a job or graph ended.
+    /// Says that a job or graph ended, or a signal came.
     pub(crate) fn ring_end(&mut self, hint: Hint) {
         if self.rings.heard {
             self.rings.ends.push(hint);

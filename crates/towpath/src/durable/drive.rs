@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Outcome, Pass, Pos};
@@ -32,6 +32,8 @@ pub(crate) struct Drive {
     pub(crate) commits: Commits,
     /// The store's clock as last seen, and when.
     pub(crate) clock: (Timestamp, Instant),
+    /// Rung when a signal comes for the run.
+    pub(crate) bell: Arc<Notify>,
 }
 
 /// A run's way to the store: through the turns of its worker.
@@ -71,6 +73,7 @@ struct Driver {
     cancel: watch::Receiver<Option<CancelWhy>>,
     commits: Commits,
     clock: (Timestamp, Instant),
+    bell: Arc<Notify>,
     job: towpath_core::JobId,
     run: RunHead,
     live: Live<RunEnd>,
@@ -107,7 +110,7 @@ impl Drive {
     }
 
     async fn begin(self) -> Step<()> {
-        let Self { function, claimed, client, states, build, cancel, mut commits, clock } = self;
+        let Self { function, claimed, client, states, build, cancel, mut commits, clock, bell } = self;
         let Some(run) = claimed.run.clone() else {
             let problem = format!(
                 "{} is a durable function, and this job is no run: start it by Client::start",
@@ -144,6 +147,7 @@ impl Drive {
             cancel,
             commits,
             clock,
+            bell,
             job,
             run,
             live,
@@ -569,6 +573,7 @@ impl Driver {
                     self.finished(done)?;
                 }
             }
+            () = self.bell.notified() => self.read_inbox().await?,
             () = tokio::time::sleep(until) => {
                 if until >= LOOK {
                     self.read_inbox().await?;

@@ -2,11 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::Outcome;
@@ -14,6 +12,11 @@ use towpath_core::store::{MemoryBody, TxEnd};
 
 use super::function::check_name;
 use super::step::{self, Attempted, Policy, StepWork};
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresFn;
 
 /// The file of a SQLite store.
 #[derive(Clone, Copy, Debug)]
@@ -77,51 +80,6 @@ where
         let body: towpath_sqlite::SqliteBody = Box::new(move |connection| {
             let result = std::panic::catch_unwind(AssertUnwindSafe(|| self(connection, input)));
             finish(result.map_err(TxFault::Panicked))
-        });
-        Box::new(body)
-    }
-}
-
-/// An async function of a borrowed client.
-#[cfg(feature = "postgres")]
-pub trait PostgresFn<'c, I, O, E>: Send + Sync {
-    /// What it returns.
-    type Work: Future<Output = Result<O, E>> + Send + 'c;
-
-    /// Calls it.
-    fn call(&self, client: &'c towpath_postgres::tokio_postgres::Client, input: I) -> Self::Work;
-}
-
-#[cfg(feature = "postgres")]
-impl<'c, F, Work, I, O, E> PostgresFn<'c, I, O, E> for F
-where
-    F: Fn(&'c towpath_postgres::tokio_postgres::Client, I) -> Work + Send + Sync,
-    Work: Future<Output = Result<O, E>> + Send + 'c,
-{
-    type Work = Work;
-
-    fn call(&self, client: &'c towpath_postgres::tokio_postgres::Client, input: I) -> Work {
-        self(client, input)
-    }
-}
-
-#[cfg(feature = "postgres")]
-impl<F, I, O, E> TxFn<Postgres, I, O, E> for F
-where
-    F: for<'c> PostgresFn<'c, I, O, E>,
-    I: Send + 'static,
-    O: Send + 'static,
-    E: Send + 'static,
-{
-    fn body(&'static self, input: I, limit: Duration, finish: Finish<O, E>) -> Box<dyn Any + Send> {
-        let body: towpath_postgres::PostgresBody = Box::new(move |client| {
-            Box::pin(async move {
-                let work = AssertUnwindSafe(async move { self.call(client, input).await }).catch_unwind();
-                finish(match tokio::time::timeout(limit, work).await {
-                    Ok(result) => result.map_err(TxFault::Panicked),
-                    Err(_) => Err(TxFault::TimedOut(limit)),
-                })
-            })
         });
         Box::new(body)
     }

@@ -20,6 +20,7 @@ on_every_store!(
     starting_again_answers_the_run_that_is_there,
     a_run_survives_its_worker,
     many_steps_at_once_are_joined_in_order,
+    a_signal_reaches_a_run_that_has_a_step_at_work,
     a_journal_without_end_blocks_its_run,
     a_transactional_step_for_another_database_blocks_its_run,
     what_no_store_can_keep_is_an_error_of_the_step,
@@ -240,6 +241,35 @@ async fn a_run_survives_its_worker(subject: Subject) {
     subject.client.result(&run).await.unwrap();
     assert_eq!(book.lines().last().map(String::as_str), Some("ship tea"));
     second.shutdown().await;
+}
+
+const IMPATIENT: Durable<(), u128, Failure> = Durable::new("impatient", 1, MINUTE, &impatient);
+async fn impatient(cx: Cx<'_>, (): ()) -> Result<u128, Failure> {
+    let slow = cx.run("slow", |_| async {
+        tokio::time::sleep(MINUTE).await;
+        Ok::<_, Failure>(())
+    });
+    let begun = cx.now();
+    match cx.race((slow, cx.signal(PAID))).await {
+        Race2::A(_) => Err(Failure::new("the step won")),
+        Race2::B(_) => Ok(cx.now().since(begun).as_millis()),
+    }
+}
+
+async fn a_signal_reaches_a_run_that_has_a_step_at_work(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(IMPATIENT).start().unwrap();
+    let mut fastest = u128::MAX;
+    for n in 0..5 {
+        let id = format!("i{n}");
+        let run = client.start(IMPATIENT, &id, &()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        client.signal(&id, PAID, &1).await.unwrap();
+        fastest = fastest.min(client.result(&run).await.unwrap());
+    }
+    // Without the hint a run looks into its inbox every second.
+    assert!(fastest < 500, "a signal took {fastest} ms");
+    worker.shutdown().await;
 }
 
 const ENDLESS: Durable<u32, (), Failure> = Durable::new("endless", 1, MINUTE, &endless);
