@@ -128,6 +128,10 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     };
     let (then, if_cancelled) = match report {
         Report::Logged { report, log } => return with_log(settle_report(head, *report), head, log),
+        Report::Succeeded { branches, .. } if unknown_branch(&head.rules.labels, &branches).is_some() => {
+            let error = unknown_branch(&head.rules.labels, &branches).unwrap_or_default();
+            failure(AttemptOutcome::Failed, error, Retry::ByPolicy, None)
+        }
         Report::Succeeded { output, branches } => {
             let again = head.counters.attempt > 1;
             let record = if again { record(AttemptOutcome::Succeeded, None, None) } else { None };
@@ -180,6 +184,13 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         }
     };
     Settle { if_cancelled, ..Settle::new(head.fence, then, Durability::Required) }
+}
+
+/// What is wrong with a gate's choice, if it is none of the branches that were declared.
+fn unknown_branch(declared: &[Label], chosen: &[Label]) -> Option<String> {
+    let unknown = chosen.iter().find(|label| !declared.is_empty() && !declared.contains(label))?;
+    let known: Vec<&str> = declared.iter().map(Label::as_str).collect();
+    Some(format!("the gate chose the branch {unknown}, and has only {}", known.join(", ")))
 }
 
 /// The same outcome, with what the attempt logged. A success then has a line of its own in the history.
@@ -321,6 +332,20 @@ mod tests {
         assert!(done.if_cancelled.is_none());
         let failed = settle_report(&head(at(1, 0, 0)), failed(Retry::ByPolicy));
         assert_eq!(failed.if_cancelled.unwrap().end, End::Cancelled);
+    }
+
+    #[test]
+    fn a_branch_that_was_not_declared_fails_the_attempt_and_says_which_there_are() {
+        let mut gate = head(at(1, 0, 0));
+        gate.rules.labels = vec![Label::from_stored("express"), Label::from_stored("standard")];
+        let choose = |label: &str| Report::Succeeded { output: None, branches: vec![Label::from_stored(label)] };
+        assert!(matches!(settle_report(&gate, choose("standard")).then, Move::End(Ending { end: End::Succeeded, .. })));
+        let Move::Again { record: Some(record), counters, .. } = settle_report(&gate, choose("drone")).then else {
+            panic!("it is tried again")
+        };
+        assert_eq!(record.error.unwrap(), "the gate chose the branch drone, and has only express, standard");
+        assert_eq!(counters.failures, 1);
+        assert!(matches!(settle_report(&head(at(1, 0, 0)), choose("any")).then, Move::End(_)), "none was declared");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crate::defaults;
 use crate::lifecycle::End;
+use crate::name::Label;
 use crate::retry::RetryPolicy;
 
-/// Retry, timeout, crash limit and retention of one job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Retry, timeout, crash limit, retention and branches of one job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobRules {
     /// When a failed attempt is tried again.
@@ -28,6 +29,10 @@ pub struct JobRules {
     /// How long a job that ended otherwise stays stored, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_failed_us: Option<u64>,
+    /// The branches that it may choose, if it is a gate. An attempt that chooses another one fails. Empty where
+    /// none were declared: then any may be chosen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
 }
 
 impl Default for JobRules {
@@ -38,6 +43,7 @@ impl Default for JobRules {
             crash_limit: defaults::CRASH_LIMIT,
             keep_us: None,
             keep_failed_us: None,
+            labels: Vec::new(),
         }
     }
 }

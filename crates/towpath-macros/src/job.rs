@@ -10,6 +10,7 @@ struct Options {
     kind: Option<LitStr>,
     version: Option<LitInt>,
     output: Option<Type>,
+    gate: Option<Type>,
     setters: Vec<TokenStream>,
 }
 
@@ -22,7 +23,23 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let (generics, type_generics, clause) = input.generics.split_for_impl();
     let version = options.version.map(|v| quote! { const VERSION: u16 = #v; });
-    let output = options.output.map_or_else(|| quote! { () }, |t| quote! { #t });
+    if let (Some(output), Some(_)) = (&options.output, &options.gate) {
+        return Err(Error::new(output.span(), "a gate's output is its branch: leave out `output`"));
+    }
+    let gate = options.gate.is_some().then(|| {
+        quote! { impl #generics ::towpath::Gate for #name #type_generics #clause {} }
+    });
+    let branches = options.gate.as_ref().map(|branch| {
+        quote! {
+            fn labels() -> &'static [&'static str] {
+                <#branch as ::towpath::Branch>::LABELS
+            }
+            fn chosen(output: &Self::Output) -> ::core::option::Option<&'static str> {
+                ::core::option::Option::Some(::towpath::Branch::label(output))
+            }
+        }
+    });
+    let output = options.output.or(options.gate).map_or_else(|| quote! { () }, |t| quote! { #t });
     let setters = options.setters;
     let defaults = (!setters.is_empty()).then(|| {
         quote! {
@@ -37,7 +54,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #version
             type Output = #output;
             #defaults
+            #branches
         }
+        #gate
     })
 }
 
@@ -51,6 +70,7 @@ fn parse(input: &DeriveInput) -> Result<Options> {
                 "kind" => options.kind = Some(meta.value()?.parse()?),
                 "version" => options.version = Some(meta.value()?.parse()?),
                 "output" => options.output = Some(meta.value()?.parse()?),
+                "gate" => options.gate = Some(meta.value()?.parse()?),
                 "queue" | "tag" => {
                     let text: LitStr = meta.value()?.parse()?;
                     let setter = syn::Ident::new(&name, span);
@@ -74,7 +94,7 @@ fn parse(input: &DeriveInput) -> Result<Options> {
                     options.setters.push(quote! { .timeout(::core::time::Duration::from_millis(#millis)) });
                 }
                 _ => {
-                    let known = "kind, version, output, queue, priority, attempts, timeout, crash_limit, tag";
+                    let known = "kind, version, output, gate, queue, priority, attempts, timeout, crash_limit, tag";
                     return Err(Error::new(span, format!("unknown option {name:?}: use one of {known}")));
                 }
             }

@@ -27,11 +27,13 @@
 //! # }
 //! ```
 
+mod branch;
 mod caretaker;
 mod client;
 mod context;
 mod error;
 mod failure;
+mod graph;
 mod handler;
 mod host;
 mod job;
@@ -42,23 +44,25 @@ mod random;
 mod registry;
 mod worker;
 
+pub use branch::{Branch, Gate};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use error::{Error, OutputError};
 pub use failure::Failure;
+pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use worker::{Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
-pub use towpath_macros::Job;
+pub use towpath_macros::{Branch, Job};
 
 pub use towpath_core as core;
 pub use towpath_core::{
-    Cause, Condition, Due, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules, InvalidGraph, InvalidName,
-    JobId, JobRules, Kind, MemoryStore, Need, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue,
-    RetryPolicy, State, Store, Timestamp,
+    Cause, Condition, Due, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem, GraphRules, InvalidGraph,
+    InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewEdge, NewGraph, NewJob, NewNode, NodeName,
+    Payload, Queue, RetryPolicy, State, Store, Timestamp,
 };
 #[cfg(feature = "postgres")]
 pub use towpath_postgres::{PostgresOptions, PostgresStore};

@@ -142,6 +142,7 @@ impl NewGraph {
         let edges = check.edges(&self.edges, |_| None);
         check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
+        check.branches(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
@@ -166,6 +167,7 @@ impl NewAppend {
         let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
         check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
+        check.branches(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
         }
@@ -193,8 +195,12 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
     let mut spared = vec![0_u32; nodes.len()];
     let mut to_end: Vec<ParentRef> = Vec::new();
     let mut leads: HashSet<ParentRef> = HashSet::new();
+    let mut gates: Vec<bool> = nodes.iter().map(|node| !node.job.rules.labels.is_empty()).collect();
     for edge in &edges {
         parents[edge.child] += 1;
+        if let (ParentRef::New(parent), Some(_)) = (&edge.parent, &edge.label) {
+            gates[*parent] = true;
+        }
     }
     for edge in &edges {
         let optional = match nodes[edge.child].need {
@@ -226,6 +232,9 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
         let mut role = Role::PLAIN;
         if node.failure == FailureMode::MayFail {
             role = role.with(Role::MAY_FAIL);
+        }
+        if gates[at] {
+            role = role.with(Role::GATE);
         }
         if children[at] > 0 && spared[at] == children[at] {
             role = role.with(Role::SPARE);
@@ -345,6 +354,20 @@ impl Check {
                 && (need == 0 || need > parents)
             {
                 self.problems.push(GraphProblem::NeedTooLarge { node: node.name.clone(), need, parents });
+            }
+        }
+    }
+
+    /// A gate that declares its branches has no others. One that was stored before is not looked at: its own
+    /// attempt fails if it chooses what it has not declared.
+    fn branches(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) {
+        for edge in edges {
+            let (ParentRef::New(gate), Some(label)) = (&edge.parent, &edge.label) else { continue };
+            let (gate, child) = (&nodes[*gate], nodes[edge.child].name.clone());
+            let labels = &gate.job.rules.labels;
+            if !labels.is_empty() && !labels.contains(label) {
+                let (gate, label, labels) = (gate.name.clone(), label.clone(), labels.clone());
+                self.problems.push(GraphProblem::UnknownBranch { gate, child, label, labels });
             }
         }
     }
@@ -506,6 +529,19 @@ mod tests {
         let mut g = graph(&["a", "b"], &[("a", "b")]);
         g.nodes[1].need = Need::AtLeast(2);
         assert_eq!(problems(g), ["b needs at least 2 of its 1 parents: ask for 1 to 1"]);
+    }
+
+    #[test]
+    fn a_branch_that_the_gate_does_not_have_is_refused() {
+        let mut g = graph(&["gate", "a", "b"], &[]);
+        g.nodes[0].job.rules.labels = vec![Label::from_stored("yes"), Label::from_stored("no")];
+        let to = |child: &str, label: &str| NewEdge {
+            parent: name("gate"),
+            child: name(child),
+            condition: Condition::Branch(Label::from_stored(label)),
+        };
+        g.edges = vec![to("a", "yes"), to("b", "maybe")];
+        assert_eq!(problems(g), ["b waits for the branch maybe of gate, which has only yes, no: ask for one of these"]);
     }
 
     #[test]
