@@ -27,6 +27,10 @@ use crate::job::Job;
 /// ```
 ///
 /// `bool` is one too, with the branches `yes` and `no`: an `if`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no branch of a gate",
+    note = "derive `Branch` for an enum without fields, or use `bool`"
+)]
 pub trait Branch {
     /// The names of all branches: 1 to 64 of `a-z 0-9 . _ -`. A stored graph asks for them by name.
     const LABELS: &'static [&'static str];
