@@ -235,6 +235,9 @@ fn read_rules(args: &mut Args) -> Result<JobRules, ScriptError> {
     rules.crash_limit = args.number("crash_limit")?.unwrap_or(rules.crash_limit);
     rules.keep_us = args.read("keep", span::parse)?.map(whole_micros);
     rules.keep_failed_us = args.read("keep_failed", span::parse)?.map(whole_micros);
+    for label in args.list("labels").unwrap_or_default() {
+        rules.labels.push(parsed(Label::new(&label))?);
+    }
     Ok(rules)
 }
 
