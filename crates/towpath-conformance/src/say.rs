@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use towpath_core::store::{
-    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
-    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
+    Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
 };
 use towpath_core::{
     Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -328,6 +328,11 @@ impl Say<'_> {
             .maybe("output", payload_maybe(parent.output.as_ref()))
             .maybe("error", parent.error.as_deref().map(quoted))
             .end()
+    }
+
+    /// A node above another one.
+    pub(crate) fn ancestor(&self, found: &Ancestor) -> String {
+        format!("{} of kind {}", self.upstream(&found.upstream), found.kind)
     }
 
     /// How a job ended.

@@ -31,9 +31,9 @@ use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::name::{Queue, RunId};
 use crate::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
-    Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
-    StoreErrorKind, StoreResult, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
+    InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
+    StoreError, StoreErrorKind, StoreResult, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -121,6 +121,10 @@ impl Store for MemoryStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents of a node", |tables| tables.upstream(job)) })
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |tables| tables.ancestors(job, &wanted, limit)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

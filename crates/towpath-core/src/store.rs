@@ -30,7 +30,7 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
+pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use signal::{Arrival, Delivery, Signalled};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
@@ -89,6 +89,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;
+
+    /// The ancestors of a node that are wanted: those among its direct parents, or, if none of them is, among all
+    /// that lie above it. In the order of their enqueue, at most `limit`. Empty for a lone job.
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>>;
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;

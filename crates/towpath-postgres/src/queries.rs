@@ -68,6 +68,7 @@ macro_rules! queries {
 }
 
 queries! {
+    Ancestors = "ancestors" (UUID, BOOL, TEXT, TEXT, INT4);
     AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
     AppendLockGraph = "append_lock_graph" (UUID);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
-    Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn, TurnReply,
-    Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
+    InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
@@ -385,6 +385,14 @@ impl Store for PostgresStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        let wanted = Arc::new(wanted);
+        self.read("read above a node", move |session| {
+            let wanted = Arc::clone(&wanted);
+            async move { read::ancestors(session, job, &wanted, limit).await }
+        })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

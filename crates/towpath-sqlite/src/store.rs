@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine, Migration,
-    Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
+    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
 
@@ -152,6 +152,10 @@ impl Store for SqliteStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents", |db| read::upstream(db, job)) })
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |db| read::ancestors(db, job, &wanted, limit)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

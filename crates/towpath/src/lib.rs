@@ -42,6 +42,7 @@ mod notifier;
 mod open;
 mod random;
 mod registry;
+mod upstream;
 mod worker;
 
 pub use branch::{Branch, Gate};
@@ -53,6 +54,7 @@ pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents}
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
+pub use upstream::{Upstream, UpstreamError};
 pub use worker::{Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]

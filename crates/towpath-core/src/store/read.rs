@@ -2,7 +2,7 @@
 
 use crate::id::{Incarnation, JobId};
 use crate::lifecycle::{Cause, State};
-use crate::name::{Label, NodeName};
+use crate::name::{Kind, Label, NodeName};
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
@@ -19,6 +19,34 @@ pub struct Upstream {
     pub output: Option<Payload>,
     /// Its last failure, if an attempt of it has failed.
     pub error: Option<String>,
+}
+
+/// Which ancestors of a node are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The one of this name.
+    Node(NodeName),
+    /// Those of this kind.
+    Kind(Kind),
+}
+
+impl Wanted {
+    /// Whether a node of this name and kind is one.
+    pub fn is(&self, name: &str, kind: &str) -> bool {
+        match self {
+            Self::Node(wanted) => wanted.as_str() == name,
+            Self::Kind(wanted) => wanted.as_str() == kind,
+        }
+    }
+}
+
+/// A node above another one, as the other one may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its kind.
+    pub kind: Kind,
+    /// How it stands, and what it left.
+    pub upstream: Upstream,
 }
 
 /// A worker that holds a lease, or held one.
