@@ -7,8 +7,7 @@ use towpath_core::store::{
     InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
 };
 use towpath_core::{
-    Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
-    Timestamp, Why,
+    Codec, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State, Timestamp, Why,
 };
 
 use crate::names::Names;
@@ -403,12 +402,7 @@ fn parents(line: Line, counters: &NodeCounters) -> Line {
 }
 
 fn edge_line(edge: &EdgeLine) -> String {
-    let known = [Condition::Finished, Condition::Failed, Condition::Joined, Condition::Succeeded];
-    let condition = match &edge.label {
-        Some(label) => Some(Condition::Branch(label.clone())),
-        None => known.into_iter().find(|c| c.table() == edge.verdicts),
-    };
-    let condition = match condition {
+    let condition = match edge.condition() {
         Some(condition) if condition.table() == edge.verdicts => condition.to_string(),
         _ => format!("{:?}", edge.verdicts),
     };

@@ -6,12 +6,14 @@
 mod condition;
 mod counters;
 mod decide;
+mod picture;
 mod prepare;
 mod problem;
 
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
 pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
+pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
 

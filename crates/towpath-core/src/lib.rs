@@ -30,8 +30,8 @@ mod time;
 pub use clock::{Clock, ManualClock};
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
-    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,
-    PreparedNode, Role, Standing, Verdict, VerdictTable, Why, decide, decide_end,
+    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
+    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, decide, decide_end,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};

@@ -1,7 +1,7 @@
 //! A graph that was checked: a value to look at, and to enqueue.
 
 use towpath_core::store::{Item, Placed};
-use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, PreparedGraph, PreparedNode};
+use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
 
 use super::GraphBuilder;
 use crate::client::{Client, JobHandle};
@@ -55,6 +55,11 @@ impl Graph {
     pub fn job<J: Job>(&self, name: &str) -> Option<JobHandle<J>> {
         let named = |node: &&PreparedNode| node.name.as_str() == name && node.job.kind.as_str() == J::KIND;
         self.nodes().iter().find(named).map(|node| JobHandle::from_id(node.job.id))
+    }
+
+    /// What stands after what, to be drawn: for a terminal ([`Picture::text`]), as Mermaid, or as DOT.
+    pub fn picture(&self) -> Picture {
+        Picture::of_new(self.nodes(), &self.edges)
     }
 
     /// Writes it in one transaction: all of it, or nothing. When this returns, it is on disk.
