@@ -9,6 +9,7 @@
 mod differential;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod faults;
+mod graphs;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod interleavings;
 #[cfg(feature = "postgres")]
