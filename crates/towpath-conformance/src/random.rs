@@ -274,7 +274,8 @@ impl RandomScript {
             self.graphs.remove(0);
         }
         let keep = if self.chance.percent(70) { " keep=60s keep_failed=60s" } else { "" };
-        Command::bare(format!("enqueue graph {name}{keep}"), lines)
+        let fail_fast = if self.chance.percent(20) { " fail_fast" } else { "" };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}"), lines)
     }
 
     fn append(&mut self) -> Command {

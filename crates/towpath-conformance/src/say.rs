@@ -110,6 +110,7 @@ fn marks(role: Role) -> String {
         (Role::END, "end"),
         (Role::UNDO, "undo"),
         (Role::GATE, "gate"),
+        (Role::HANDLER, "handler"),
     ];
     all.iter().filter(|(mark, _)| role.has(*mark)).map(|(_, word)| *word).collect::<Vec<_>>().join("+")
 }

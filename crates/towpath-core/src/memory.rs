@@ -29,6 +29,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
+use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
@@ -64,7 +65,8 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction = Transaction { now: self.clock.now(), tables: &mut tables, news: News::default() };
+        let mut transaction =
+            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
         let answer = verb(&mut transaction)?;
         let news = transaction.news;
         drop(tables);
@@ -167,6 +169,8 @@ struct Transaction<'a> {
     tables: &'a mut Tables,
     now: Timestamp,
     news: News,
+    /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
+    stops: Vec<(tables::Key, StopReason)>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.

@@ -103,6 +103,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     let refunded = Counters { attempt: head.counters.attempt.saturating_sub(1), ..head.counters };
     let end = |end: End, cause: Option<Cause>, counters: Counters, record: Option<AttemptRecord>| Ending {
         record,
+        stop: head.rules.stops(end),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let record = |outcome, error: Option<&str>, log: Option<String>| {
@@ -239,6 +240,7 @@ pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     });
     let end = |end: End, cause: Option<Cause>| Ending {
         record: record.clone(),
+        stop: head.rules.stops(end),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let overdue = head.deadline.is_some_and(|at| at <= now);
@@ -260,7 +262,8 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
             Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) })
         }
         (_, Some((end, cause))) => {
-            Move::End(Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters))
+            let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
+            Move::End(Ending { stop: undecided.rules.stops(end), ..ending })
         }
         // `decide` answers everything but an end.
         (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },

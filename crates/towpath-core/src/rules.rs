@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::defaults;
-use crate::lifecycle::End;
+use crate::lifecycle::{End, StopReason};
 use crate::name::Label;
 use crate::retry::RetryPolicy;
 
@@ -33,6 +33,9 @@ pub struct JobRules {
     /// none were declared: then any may be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Label>,
+    /// Whether its failure stops its graph. Set for the nodes of a graph that fails fast.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fail_fast: bool,
 }
 
 impl Default for JobRules {
@@ -44,6 +47,7 @@ impl Default for JobRules {
             keep_us: None,
             keep_failed_us: None,
             labels: Vec::new(),
+            fail_fast: false,
         }
     }
 }
@@ -78,6 +82,11 @@ impl JobRules {
     /// How long one attempt may take.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_us.map(Duration::from_micros)
+    }
+
+    /// What an end of the job does to its graph.
+    pub fn stops(&self, end: End) -> Option<StopReason> {
+        (self.fail_fast && end.is_failure()).then_some(StopReason::Fail)
     }
 
     /// How long a lone job with this end stays stored.

@@ -172,6 +172,7 @@ queries! {
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
     StateOf = "state_of" (INT8_ARRAY);
+    StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);

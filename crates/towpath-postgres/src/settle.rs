@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::store::News;
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 10] = [
+pub(crate) const QUERIES: [Query; 11] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -23,6 +23,7 @@ pub(crate) const QUERIES: [Query; 10] = [
     Query::SettleAgain,
     Query::SettleBlock,
     Query::SettleClose,
+    Query::StopByFailure,
     Query::RunLook,
     Query::RunArrived,
     Query::SettleJournal,
@@ -47,6 +48,8 @@ pub(crate) struct Plan {
     builds: Vec<i64>,
     reasons: Vec<String>,
     closed: Closed,
+    /// Nodes whose end stops their graph.
+    stops: Vec<i64>,
     /// Nodes that ended: their children are to be counted.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
@@ -243,6 +246,7 @@ impl Plan {
         if let Some(record) = &ending.record {
             self.records.push(job, record, row.try_get(6)?);
         }
+        news.cancel |= ending.stop.is_some();
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
         Ok(answer)
     }
@@ -257,6 +261,7 @@ impl Plan {
         }
         if !lone {
             self.nodes.push(job);
+            self.stops.extend(ending.stop.is_some().then_some(job));
         }
     }
 
@@ -283,6 +288,9 @@ impl Plan {
     /// Writes everything, in one go; answers the graphs that are over.
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Vec<GraphId>, Fault> {
         let ends = futures_util::future::try_join3(self.ends.write(session, now), self.ends.outputs(session), async {
+            if !self.stops.is_empty() {
+                session.run(Query::StopByFailure, &[&now, &self.stops]).await?;
+            }
             self.records.write(session, now).await
         });
         let moves = futures_util::future::try_join4(

@@ -23,6 +23,13 @@ pub(crate) struct Edge {
 impl Tx<'_, '_> {
     /// Counts jobs that have just ended. The children that came for a decision, by key.
     pub(crate) fn release(&mut self, ended: &[Over]) -> Result<Vec<Node>, Fault> {
+        // They hold once all that the verb settles is judged.
+        for (graph, stop) in ended.iter().filter_map(|over| over.stop) {
+            let row = params![graph, stop.code(), self.now_us(), "towpath", "a node failed"];
+            self.db.run(Query::StopInsert, row)?;
+            self.forget_stop(graph);
+            self.ring_cancel();
+        }
         let mut children: BTreeMap<i64, Node> = BTreeMap::new();
         for parent in ended.iter().filter(|over| over.is_node) {
             for edge in self.edges_from(parent.job, 0)? {

@@ -118,6 +118,14 @@ impl GraphBuilder {
         self
     }
 
+    /// Stops at the first failure that counts: what has not started ends cancelled, what runs is asked to stop. What an
+    /// edge of a failure leads to by any path (`failed()`, `finished()`) still runs. Nodes appended later are stopped with
+    /// the rest; their own failure stops nothing.
+    pub fn fail_fast(mut self) -> Self {
+        self.rules.fail_fast = true;
+        self
+    }
+
     /// Adds a node. Its kind, version, queue, retry and whatever else [`Job::defaults`] says come from the type.
     ///
     /// The name is unique in the graph, 1 to 128 bytes; `end` is kept for the product.

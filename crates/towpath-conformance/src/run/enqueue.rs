@@ -117,6 +117,7 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
     let rules = GraphRules {
         keep_us: args.read("keep", span::parse)?.map(whole_micros),
         keep_failed_us: args.read("keep_failed", span::parse)?.map(whole_micros),
+        fail_fast: args.flag("fail_fast"),
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
     args.finish()?;

@@ -147,6 +147,9 @@ impl NewGraph {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
         let (mut nodes, edges) = assemble(self.nodes, edges);
+        if self.rules.fail_fast {
+            fail_fast(&mut nodes, &edges);
+        }
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
         Ok(PreparedGraph { id: self.id, name: self.name, rules: self.rules, input: self.input, nodes, edges })
@@ -249,6 +252,31 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
         PreparedNode { name: node.name, job: node.job, role, counters: NodeCounters::fresh(parents[at], need, eager) }
     });
     (prepared.collect(), edges)
+}
+
+/// Marks what a graph that fails fast goes by: which nodes' failures stop it, and which nodes run all the same.
+fn fail_fast(nodes: &mut [PreparedNode], edges: &[PreparedEdge]) {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut handlers: Vec<usize> = Vec::new();
+    let of_failure = [Condition::Failed.table(), Condition::Finished.table()];
+    // The edges to `end`, whose place is past the last node, ask for any end and mean nothing here.
+    for edge in edges.iter().filter(|edge| edge.child < nodes.len()) {
+        if let ParentRef::New(parent) = edge.parent {
+            children[parent].push(edge.child);
+        }
+        if of_failure.contains(&edge.verdicts) {
+            handlers.push(edge.child);
+        }
+    }
+    while let Some(at) = handlers.pop() {
+        if !nodes[at].role.has(Role::HANDLER) {
+            nodes[at].role = nodes[at].role.with(Role::HANDLER);
+            handlers.extend(&children[at]);
+        }
+    }
+    for node in nodes {
+        node.job.rules.fail_fast = !node.role.has(Role::MAY_FAIL) && !node.role.has(Role::SPARE);
+    }
 }
 
 /// Collects problems.
@@ -542,6 +570,20 @@ mod tests {
         };
         g.edges = vec![to("a", "yes"), to("b", "maybe")];
         assert_eq!(problems(g), ["b waits for the branch maybe of gate, which has only yes, no: ask for one of these"]);
+    }
+
+    #[test]
+    fn in_a_graph_that_fails_fast_what_an_edge_of_a_failure_leads_to_is_marked() {
+        let mut g = graph(&["a", "b", "handler", "after", "spare"], &[("a", "b"), ("handler", "after")]);
+        g.rules.fail_fast = true;
+        g.nodes[4].failure = FailureMode::MayFail;
+        g.edges.push(NewEdge { parent: name("b"), child: name("handler"), condition: Condition::Failed });
+        let prepared = g.prepare().unwrap();
+        let marked = |mark: fn(&PreparedNode) -> bool| {
+            prepared.nodes().iter().filter(|n| mark(n)).map(|n| n.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(|node| node.role.has(Role::HANDLER)), ["handler", "after"]);
+        assert_eq!(marked(|node| node.job.rules.fail_fast), ["a", "b", "handler", "after"]);
     }
 
     #[test]

@@ -11,6 +11,10 @@ use crate::store::Counters;
 impl Transaction<'_> {
     /// Counts jobs that have just ended. Answers the children that came for a decision, by key.
     pub(super) fn release(&mut self, ended: &[Key]) -> Vec<Key> {
+        for (graph, stop) in std::mem::take(&mut self.stops) {
+            self.tables.stop.entry(graph).or_insert(stop);
+            self.news.cancel = true;
+        }
         let mut children: BTreeSet<Key> = BTreeSet::new();
         for parent in ended {
             let tables = &mut *self.tables;

@@ -18,6 +18,7 @@ on_every_store!(
     a_gate_that_chooses_what_it_has_not_declared_dies_and_says_so,
     a_node_reads_what_lies_above_it,
     one_of_two_is_enough,
+    a_graph_that_fails_fast_stops_the_rest_and_handles_the_failure,
 );
 
 #[derive(Serialize, Deserialize, Branch, Clone, Copy)]
@@ -43,6 +44,11 @@ struct IsLarge;
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "note")]
 struct Note;
+
+/// Works until it is asked to stop.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "work-on")]
+struct WorkOn;
 
 /// Writes down what it reads.
 #[derive(Serialize, Deserialize, Job)]
@@ -71,6 +77,10 @@ fn worker(client: &Client, ran: &Arc<Mutex<Vec<String>>>) -> WorkerHandle {
         .handle(move |_: Note, cx: Context| {
             ran.lock().unwrap().push(cx.node().unwrap().name.to_string());
             async { Ok::<_, Failure>(()) }
+        })
+        .handle(|_: WorkOn, cx: Context| async move {
+            cx.cancelled().await;
+            Err::<(), _>(Failure::stopped())
         })
         .handle(|_: Read, cx: Context| async move {
             let mut seen = Vec::new();
@@ -220,5 +230,26 @@ async fn one_of_two_is_enough(subject: Subject) {
     graph.node("maybe", &Price(0)).may_fail();
     let graph = graph.enqueue(client).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_fails_fast_stops_the_rest_and_handles_the_failure(subject: Subject) {
+    let client = &subject.client;
+    let ran = Arc::default();
+    let worker = worker(client, &ran);
+    let graph = Graph::builder("fast").fail_fast();
+    let bad = graph.node("price", &Price(0)).delay(std::time::Duration::from_millis(50));
+    let long = graph.node("long", &WorkOn);
+    long.then("next", &Note);
+    bad.failed().then("tell", &Note).then("tell more", &Note);
+    graph.node("clean", &Note).after(long.finished());
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let mut notes = ran.lock().unwrap().clone();
+    notes.sort();
+    assert_eq!(notes, ["clean", "tell", "tell more"]);
+    let states = states(client, &graph).await;
+    assert_eq!(states[1], ("long".to_owned(), "cancelled"));
+    assert_eq!(states[2], ("next".to_owned(), "skipped"));
     worker.shutdown().await;
 }

@@ -9,7 +9,7 @@ use towpath_core::store::{
 };
 use towpath_core::{
     Cause, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, Queue, Report, Retry,
-    State, StopReason, Store, cancel_graph_step, settle_decision, settle_report, settle_rescued,
+    State, Store, cancel_graph_step, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -33,6 +33,7 @@ pub(super) struct Shown {
     pub(super) upstream: usize,
     pub(super) appends: usize,
     pub(super) spared: usize,
+    pub(super) failed_fast: usize,
 }
 
 /// A graph under way.
@@ -68,11 +69,13 @@ impl<'s> Driver<'s> {
         let nodes = draw::nodes(&mut chance, 0, count);
         let (new, edges) = draw::stored(id, &nodes, 0);
         let name = GraphName::new("random").unwrap();
-        let graph = NewGraph { id, name, rules: GraphRules::default(), input: None, nodes: new, edges };
+        let fail_fast = chance.percent(30);
+        let rules = GraphRules { fail_fast, ..GraphRules::default() };
+        let graph = NewGraph { id, name, rules, input: None, nodes: new, edges };
         let item = Item::Graph(Box::new(graph.prepare().map_err(|e| e.to_string())?));
         let placed = self.store.enqueue(Enqueue { items: vec![item] }).await.map_err(|e| e.to_string())?;
         same("placed", &placed.items[0], &Ok(Placed::Inserted))?;
-        let mut model = Model::default();
+        let mut model = Model { fail_fast, ..Model::default() };
         model.add(nodes);
         let trouble = [2, 15, 45][chance.below(3)];
         let mut course = Course { driver: self, chance, id, model, trouble, jobs: vec![], decisions: vec![] };
@@ -104,7 +107,7 @@ impl Course<'_, '_> {
             if self.jobs.is_empty() && self.decisions.is_empty() {
                 self.at_rest(shown).await?;
                 // A graph that has ended can grow again.
-                if !self.chance.percent(15) || self.model.cancelled {
+                if !self.chance.percent(15) || self.model.cancelled || self.model.failed {
                     return Ok(());
                 }
                 self.append(shown).await?;
@@ -117,7 +120,7 @@ impl Course<'_, '_> {
         let (mut settle, mut effects) = (Vec::new(), Vec::new());
         for (node, head) in std::mem::take(&mut self.jobs) {
             if self.chance.percent(percent) {
-                let (one, effect) = self.outcome(&head);
+                let (one, effect) = self.outcome(node, &head);
                 settle.push(one);
                 effects.push((node, effect));
             } else {
@@ -137,15 +140,17 @@ impl Course<'_, '_> {
         let claim = Some(Claim { queues, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
+        let mut ends = Vec::new();
         for ((node, effect), settled) in effects.into_iter().zip(&reply.settled) {
             if *settled == Settled::Stale {
                 return Err(format!("{} was lost", self.model.nodes[node].name));
             }
             match effect {
-                Some((how, cause)) => self.model.end(node, how, cause),
+                Some((how, cause)) => ends.push((node, how, cause)),
                 None => self.model.nodes[node].stands = Stands::Ready,
             }
         }
+        self.model.end(ends);
         let came = !reply.assigned.is_empty();
         for assigned in reply.assigned {
             match assigned {
@@ -171,11 +176,12 @@ impl Course<'_, '_> {
     }
 
     /// How an attempt ends, and what the design makes of it; `None` if the job goes back.
-    fn outcome(&mut self, head: &Head) -> (Settle, Option<(How, Option<Cause>)>) {
+    fn outcome(&mut self, node: usize, head: &Head) -> (Settle, Option<(How, Option<Cause>)>) {
         let chosen = if self.chance.percent(80) { 1 << self.chance.below(3) } else { self.chance.below(8) as u8 };
         let branches = (0..3).filter(|label| chosen & (1 << label) != 0).map(draw::label_of).collect();
-        let stopped = (How::Cancelled, Some(Cause::GraphStopped { stop: StopReason::Cancel }));
-        let unless_cancelled = |effect| if self.model.cancelled { Some(stopped.clone()) } else { effect };
+        let stop = self.model.stop_of(node);
+        let stopped = stop.map(|stop| (How::Cancelled, Some(Cause::GraphStopped { stop })));
+        let unless_cancelled = |effect| if stopped.is_some() { stopped.clone() } else { effect };
         let itself = || Some(Cause::Itself { reason: "why".into() });
         let what = if self.chance.percent(self.trouble) { self.chance.below(8) } else { 8 };
         let (report, effect) = match what {
@@ -195,17 +201,16 @@ impl Course<'_, '_> {
         (settle_report(head, report), effect)
     }
 
-    /// Cancels as a client does. What waits for a decision is decided first: the design says nothing of which comes first.
+    /// Cancels as a client does. What waits for a decision is decided first, and what a failure has stopped is claimed for
+    /// one: the design says nothing of which comes first.
     async fn cancel(&mut self) -> Result<(), String> {
-        for _ in 0..200 {
-            let held = self.jobs.len();
-            let kept = std::mem::take(&mut self.jobs);
-            let came = self.turn(0, 500, 100).await?;
-            self.jobs.extend(kept);
+        loop {
+            let held = std::mem::take(&mut self.jobs);
+            let came = self.turn(if self.model.failed { 50 } else { 0 }, 500, 100).await?;
+            self.jobs.extend(held);
             if !came && self.decisions.is_empty() {
                 break;
             }
-            same("jobs that came without being asked for", &self.jobs.len(), &held)?;
         }
         if !self.model.is_open() {
             return Ok(());
@@ -236,7 +241,7 @@ impl Course<'_, '_> {
         let append = NewAppend { graph: self.id, nodes, edges }.prepare().map_err(|e| e.to_string())?;
         let batch = Enqueue { items: vec![Item::Append(Box::new(append))] };
         let answer = self.driver.store.enqueue(batch).await.map_err(|e| e.to_string())?;
-        if self.model.cancelled {
+        if self.model.cancelled || self.model.failed {
             return if answer.items[0].is_err() { Ok(()) } else { Err("a cancelled graph has grown".into()) };
         }
         same("appended", &answer.items[0], &Ok(Placed::Inserted))?;
@@ -271,6 +276,7 @@ impl Course<'_, '_> {
         }
         let dead =
             self.model.nodes.iter().any(|node| matches!(node.stands, Stands::Ended(How::Dead, _)) && !node.may_fail);
+        shown.failed_fast += usize::from(self.model.failed);
         shown.spared += usize::from(dead && end != GraphEnd::Failed);
         let recount =
             Order { actor: "t".into(), reason: String::new(), changes: vec![Change::Recount { graph: self.id }] };

@@ -56,6 +56,9 @@ enum Means {
 pub(super) struct Model {
     pub(super) nodes: Vec<Node>,
     pub(super) cancelled: bool,
+    pub(super) fail_fast: bool,
+    /// A failure has stopped it.
+    pub(super) failed: bool,
 }
 
 impl Model {
@@ -64,9 +67,30 @@ impl Model {
         self.go_on();
     }
 
-    pub(super) fn end(&mut self, node: usize, how: How, cause: Option<Cause>) {
-        self.nodes[node].stands = Stands::Ended(how, cause);
+    /// Ends what a turn has settled; what one of them stops does not touch the others.
+    pub(super) fn end(&mut self, ends: Vec<(usize, How, Option<Cause>)>) {
+        for (node, how, cause) in ends {
+            self.nodes[node].stands = Stands::Ended(how, cause);
+            let counts = !self.nodes[node].may_fail && !self.could_be_spared(node) && self.nodes[node].write == 0;
+            self.failed |= self.fail_fast && counts && matches!(how, How::Dead | How::Quarantined);
+        }
         self.go_on();
+    }
+
+    /// What holds a node back, or asks it to stop if it runs.
+    pub(super) fn stop_of(&self, node: usize) -> Option<StopReason> {
+        if self.cancelled {
+            return Some(StopReason::Cancel);
+        }
+        (self.failed && !self.is_handler(node)).then_some(StopReason::Fail)
+    }
+
+    /// Whether an edge that asks for a failure, or for any end, leads to it by some path. Of what is appended later no
+    /// node is one, nor does its failure stop anything.
+    fn is_handler(&self, node: usize) -> bool {
+        let edges = &self.nodes[node].parents;
+        self.nodes[node].write == 0
+            && edges.iter().any(|(parent, on)| matches!(on, On::Failed | On::Finished) || self.is_handler(*parent))
     }
 
     /// What has not started never will.
@@ -90,6 +114,9 @@ impl Model {
 
     fn next(&self, at: usize) -> Option<Stands> {
         let node = &self.nodes[at];
+        if self.failed && node.stands == Stands::Ready && !self.is_handler(at) {
+            return Some(Stands::Ended(How::Cancelled, Some(Cause::GraphStopped { stop: StopReason::Fail })));
+        }
         if self.cancelled && matches!(node.stands, Stands::Waiting | Stands::Ready) {
             let cause = Cause::GraphStopped { stop: StopReason::Cancel };
             return Some(Stands::Ended(How::Cancelled, Some(cause)));
@@ -154,6 +181,11 @@ impl Model {
         if self.nodes.iter().any(starved) {
             return false;
         }
+        self.could_be_spared(at)
+    }
+
+    /// Whether all that wait for it, of what came with it, need fewer parents than they have.
+    fn could_be_spared(&self, at: usize) -> bool {
         let with_it = self.nodes.iter().filter(|node| node.write == self.nodes[at].write);
         let mut children = with_it.filter(|node| node.parents.iter().any(|(parent, _)| *parent == at)).peekable();
         let could = |child: &Node| child.at_least.is_some_and(|need| (need as usize) < child.parents.len());
