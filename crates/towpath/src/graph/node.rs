@@ -111,6 +111,14 @@ impl<'g, J> Node<'g, J> {
         self.edge(Condition::Failed)
     }
 
+    /// For a child that runs when this node, a gate, has chosen this branch.
+    pub fn branch(self, branch: <J as Job>::Output) -> Edge<'g>
+    where
+        J: Gate,
+    {
+        self.branch_named(branch.label())
+    }
+
     /// For a child that runs when this node, a gate, has chosen a branch that is known by name only.
     pub fn branch_named(self, label: &str) -> Edge<'g> {
         let label = Label::new(label).unwrap_or_else(|problem| {
@@ -206,13 +214,6 @@ impl<'g, J> Node<'g, J> {
     fn with(self, change: impl FnOnce(&mut NewJob)) -> Self {
         self.graph.change(self.place, |node| change(&mut node.job));
         self
-    }
-}
-
-impl<'g, J: Gate> Node<'g, J> {
-    /// For a child that runs when this gate has chosen this branch.
-    pub fn branch(self, branch: J::Output) -> Edge<'g> {
-        self.branch_named(branch.label())
     }
 }
 
