@@ -8,6 +8,7 @@ mod graphs;
 mod jobs;
 mod measure;
 mod process;
+mod runs;
 mod subject;
 mod wake;
 
@@ -44,7 +45,6 @@ pub(crate) struct BenchArgs {
 }
 
 /// One figure.
-#[derive(Clone)]
 pub(crate) struct Figure {
     test: &'static str,
     value: f64,
@@ -91,6 +91,10 @@ const TESTS: &[(&str, &[&str])] = &[
     ("chain_100", &["chain_100", "chain_100_commits"]),
     ("fan_1000", &["fan_1000"]),
     ("diamonds_100", &["diamonds_100"]),
+    ("run_steps", &["run_steps"]),
+    ("run_latency", &["run_latency"]),
+    ("signal_roundtrip", &["signal_roundtrip_p50"]),
+    ("replay", &["replay_10k", "replay_join_10k"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
 ];
@@ -131,6 +135,10 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "chain_100" => graphs::chain(place).await?,
         "fan_1000" => vec![graphs::fan(place).await?],
         "diamonds_100" => vec![graphs::diamonds(place).await?],
+        "run_steps" => vec![runs::steps_of_many(place).await?],
+        "run_latency" => vec![runs::latency(place).await?],
+        "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],
+        "replay" => runs::replay().await?,
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],
     })

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use towpath::core::State;
 use towpath::core::store::{Hint, HintStream};
-use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, State, Worker, WorkerHandle};
+use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
 use crate::exec::{Event, Exec, Runner};

@@ -134,8 +134,10 @@ impl From<Error> for CliError {
 }
 
 fn trouble(what: &str, error: &StoreError) -> Trouble {
+    let said = error.source.as_ref().map(ToString::to_string).unwrap_or_default();
     let help = match (error.kind, error.doing) {
         (StoreErrorKind::Invalid, "connect") => ADDRESS,
+        (StoreErrorKind::Invalid, _) if said.starts_with("invalid configuration") => ADDRESS,
         (kind, _) => remedy(kind),
     };
     Trouble { message: format!("{what}: {error}"), help: Some(help.to_owned()), is_usage: false }
@@ -153,7 +155,9 @@ fn remedy(kind: StoreErrorKind) -> &'static str {
         }
         StoreErrorKind::Full => "make room on the disk, then do the same again: nothing accepted is lost",
         StoreErrorKind::ReadOnly => "make the file and its folder writable, or choose another place with `--store`",
-        StoreErrorKind::SchemaTooOld => "bring the schema up to date with `towpath migrate`",
+        StoreErrorKind::SchemaTooOld => {
+            "correct the database, or make a store in it, or bring an older one up to date, with `towpath migrate`"
+        }
         StoreErrorKind::SchemaTooNew => "a newer towpath has migrated this store: use that version",
         StoreErrorKind::Corrupt => "this is no store of towpath, or it is damaged: name another, or restore a backup",
         StoreErrorKind::Unsupported => {

@@ -73,9 +73,22 @@ impl Groups {
             owner_started: process::look(owner).map_or(0, |p| p.started),
         };
         let file = self.folder.join(format!("{job}.{group}.{started}.{}.{}", record.owner, record.owner_started));
-        std::fs::create_dir_all(&self.folder)?;
-        std::fs::write(&file, serde_json::to_vec(&record)?)?;
-        Ok(Recorded { record, file })
+        let text = serde_json::to_vec(&record)?;
+        let mut tries = 0;
+        loop {
+            std::fs::create_dir_all(&self.folder)?;
+            match std::fs::write(&file, &text) {
+                // Another process has just left, and took the empty folder along.
+                Err(e) if e.kind() == io::ErrorKind::NotFound && tries < FOLDER_TRIES => tries += 1,
+                written => return written.map(|()| Recorded { record, file }),
+            }
+        }
+    }
+
+    /// Leaves nothing behind where nothing is on record.
+    pub(crate) fn leave(&self) {
+        // A folder with a record in it is not removed; one that cannot be does no harm.
+        let _ = std::fs::remove_dir(&self.folder);
     }
 
     /// Stops what is left of groups whose owner is gone. Answers how many there were.
@@ -212,6 +225,8 @@ fn remove(file: &Path) -> io::Result<()> {
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// A killed process ends at once, unless it waits for a device.
 const KILL_GRACE: Duration = Duration::from_secs(10);
+/// Far more than there are processes that leave at once.
+const FOLDER_TRIES: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
@@ -277,6 +292,21 @@ mod tests {
         assert_eq!(groups.clear_dead().await.unwrap(), 0);
         assert!(folder.path().join(&mine).exists());
         assert!(!folder.path().join(&dead).exists());
+    }
+
+    #[test]
+    fn an_empty_folder_is_not_left_and_comes_back_with_the_next_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = Groups::in_folder(folder.path().join("groups"));
+        groups.leave();
+        let me = Pid::from_raw(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let recorded = groups.record(me, job(4)).unwrap();
+        groups.leave();
+        assert!(recorded.file.exists(), "what is on record stays");
+        remove(&recorded.file).unwrap();
+        groups.leave();
+        assert!(!groups.folder.exists());
+        groups.record(me, job(4)).unwrap();
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! Where the store of a command is: said by the user, or found by rule.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use towpath::{Client, Error};
+use towpath::{Client, Error, PostgresOptions, PostgresStore};
 
 use crate::error::CliError;
 use crate::group::Groups;
@@ -61,8 +62,12 @@ impl Location {
         }
     }
 
-    /// Opens it. A default store's folder is made, and kept out of version control.
+    /// Opens it to work on it, and makes what is missing of it. A default store's folder is kept out of version control;
+    /// of another folder that is made, the user is told.
     pub(crate) async fn open(&self) -> Result<Client, CliError> {
+        if let Some(folder) = self.missing_folder() {
+            eprintln!("note: making the folder {} for the store", folder.display());
+        }
         if let Some(folder) = self.own_folder() {
             let ignore = folder.join(".gitignore");
             let made = std::fs::create_dir_all(folder)
@@ -70,6 +75,26 @@ impl Location {
             made.map_err(|e| CliError::no_folder(folder, &e))?;
         }
         Client::open(&self.url).await.map_err(|e: Error| CliError::open(&self.shown(), e))
+    }
+
+    /// Opens it to look at it: what is not there is not made, neither a file nor a schema.
+    pub(crate) async fn open_to_read(&self) -> Result<Client, CliError> {
+        match &self.file {
+            // Its length does not open the file, which SQLite alone may do.
+            Some(file) if std::fs::metadata(file).is_ok_and(|f| f.len() == 0) => Err(CliError::no_store(file)),
+            Some(_) => self.open().await,
+            None if is_postgres(&self.url) => match PostgresStore::connect(&self.url, PostgresOptions::default()) {
+                Ok(store) => Ok(Client::new(Arc::new(store))),
+                Err(error) => Err(CliError::open(&self.shown(), error.into())),
+            },
+            None => self.open().await,
+        }
+    }
+
+    /// A named store's folder that is not there yet. That of a default store is part of the store.
+    fn missing_folder(&self) -> Option<&Path> {
+        let folder = self.file.as_deref()?.parent()?;
+        (self.own_folder().is_none() && !folder.as_os_str().is_empty() && !folder.exists()).then_some(folder)
     }
 
     /// The folder that belongs to the store alone.
@@ -84,8 +109,12 @@ impl Location {
 
     /// The address without what may be a password.
     pub(crate) fn shown(&self) -> String {
-        match (self.url.split_once("://"), self.url.rsplit_once('@')) {
-            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        match self.url.rsplit_once('@') {
+            // A path may hold such a character.
+            Some((_, host)) if self.file.is_none() => {
+                let scheme = self.url.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
+                format!("{scheme}…@{host}")
+            }
             _ => self.url.clone(),
         }
     }
@@ -96,6 +125,10 @@ impl Location {
         let mine = self.file.as_ref().and_then(|f| std::path::absolute(f).ok());
         if mine.is_some() && by_rule == mine { String::new() } else { format!(" --store {}", self.shown()) }
     }
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres:") || url.starts_with("postgresql:")
 }
 
 /// A path as seen from the current folder, where that is shorter to read.
@@ -133,5 +166,7 @@ mod tests {
         let server = Location::named("postgres://ann:secret@db/app");
         assert!(server.groups.ends_with("towpath/db_app.groups"));
         assert_eq!(server.shown(), "postgres://…@db/app");
+        assert_eq!(Location::named("postgres//ann:secret@db/app").shown(), "…@db/app");
+        assert_eq!(Location::named("sqlite:a@b.db").shown(), "sqlite:a@b.db");
     }
 }

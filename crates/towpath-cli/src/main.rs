@@ -13,6 +13,7 @@ mod progress;
 #[cfg(test)]
 mod reference;
 mod say;
+mod served;
 mod summary;
 mod table;
 mod words;

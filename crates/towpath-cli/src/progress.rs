@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use towpath::State;
+use towpath::core::State;
 use towpath::core::store::GraphDetail;
 
 use crate::{say, words};

@@ -11,6 +11,11 @@ const HEAD: &str = "# The `towpath` command\n\n\
     Printed from the command itself; a test compares it. To renew it after a change: \
     `TOWPATH_UPDATE=1 cargo test -p towpath-cli reference`.\n";
 
+const JSON_HEAD: &str = "\n## What `--json` answers\n\n\
+    One value, printed over several lines; here in one. Instants are RFC 3339 in UTC; what is not known is `null`. Lists come\n\
+    newest first. `served` is `null` of a job that is not ready. A payload that is not JSON is `{\"bytes\": 17}`. Fields are\n\
+    only ever added.\n";
+
 #[test]
 fn the_reference_is_up_to_date() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
@@ -18,6 +23,11 @@ fn the_reference_is_up_to_date() {
     let mut command = Cli::command();
     command.build();
     describe(&mut command, "", &mut text);
+    text.push_str(JSON_HEAD);
+    for example in include_str!("json_examples.txt").trim_end().split("\n\n") {
+        // Writing to a text cannot fail.
+        writeln!(text, "\n```text\n{example}\n```").unwrap();
+    }
     if std::env::var_os("TOWPATH_UPDATE").is_some() {
         std::fs::write(&page, &text).unwrap();
     }

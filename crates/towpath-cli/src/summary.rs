@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use towpath::core::State;
 use towpath::core::store::{Ended, GraphDetail, NodeLine};
-use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, State};
+use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId};
 
 use crate::error::CliError;
 use crate::table::Table;
@@ -37,8 +38,16 @@ impl About<'_> {
             say::line(format_args!("{left_out} nodes that succeeded are not listed"));
         }
         say::line("");
-        for node in shown.iter().filter(|n| is_bad(n)).take(BAD_NAMED) {
+        let bad: Vec<&NodeLine> = shown.iter().copied().filter(|n| is_bad(n)).collect();
+        for node in bad.iter().take(BAD_NAMED) {
             say::line(format_args!("more about {}: towpath job{} {}", node.name, self.store_option, node.job));
+        }
+        if bad.len() > BAD_NAMED {
+            let more = bad.len() - BAD_NAMED;
+            say::line(format_args!(
+                "and {more} more that failed: towpath graph show{} {}",
+                self.store_option, self.graph
+            ));
         }
         say::line(format_args!("{} {}{}: {}", detail.line.name, self.end, took(&detail), counts(&detail.nodes)));
         Ok(())

@@ -27,6 +27,19 @@ pub(crate) fn instant(at: Timestamp) -> String {
     }
 }
 
+/// A text for a cell: of a long one, the head and the tail.
+pub(crate) fn short(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= SHORT_CHARS {
+        return text.to_owned();
+    }
+    let head = text.chars().take(SHORT_CHARS / 2 - 1);
+    head.chain(['…']).chain(text.chars().skip(count - SHORT_CHARS / 2)).collect()
+}
+
+/// More than most names have, and less than one that ends in an id.
+const SHORT_CHARS: usize = 24;
+
 /// A count with its noun.
 pub(crate) fn count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -43,6 +56,13 @@ mod tests {
         assert_eq!(of(59_940), "59.9s");
         assert_eq!(of(185_000), "3m 05s");
         assert_eq!(of(7_800_000), "2h 10m");
+    }
+
+    #[test]
+    fn long_texts_keep_their_ends() {
+        assert_eq!(short("default"), "default");
+        assert_eq!(short("abcdefghijklmnopqrstuvwx"), "abcdefghijklmnopqrstuvwx");
+        assert_eq!(short("abcdefghijklmnopqrstuvwxy"), "abcdefghijk…nopqrstuvwxy");
     }
 
     #[test]

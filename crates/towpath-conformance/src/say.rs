@@ -298,6 +298,11 @@ impl Say<'_> {
     pub(crate) fn graph_detail(&self, graph: &GraphDetail) -> Vec<String> {
         let mut lines = vec![self.graph(&graph.line)];
         lines.extend(graph.input.as_ref().map(|input| format!("  input={}", payload(input))));
+        lines.extend(graph.stopped.iter().map(|stop| {
+            let line =
+                Line::new("  stopped").word(stop.reason.to_string()).word(&stop.actor).pair("at", self.at(stop.at));
+            line.maybe("why", (!stop.why.is_empty()).then(|| quoted(&stop.why))).end()
+        }));
         lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
         lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));
         lines
@@ -349,9 +354,11 @@ impl Say<'_> {
     /// A worker.
     pub(crate) fn worker(&self, worker: &WorkerLine) -> String {
         let id = self.names.of(worker.worker);
+        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, version)| format!("{kind}@{version}")).collect();
         Line::new(&id)
             .maybe("name", (worker.name != id).then_some(&worker.name))
             .maybe("queues", list(&worker.queues))
+            .maybe("serves", list(&kinds))
             .count("running", worker.running)
             .pair("registered", self.at(worker.started_at))
             .pair("lease", self.at(worker.lease_until))

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::retry::RetryPolicy;
+
 /// Failures after which a job is dead. With the back-off below that is about 33 hours: it survives
 /// a night's outage.
 pub const ATTEMPTS_MAX: u32 = 20;
@@ -13,6 +15,9 @@ pub const BACKOFF_CAP: Duration = Duration::from_secs(6 * 3_600);
 pub const BACKOFF_JITTER_PERCENT: u8 = 20;
 /// Attempts of a node in a flow file: commands are not idempotent.
 pub const FLOW_ATTEMPTS_MAX: u32 = 1;
+/// How a step of a durable function is tried again: steps are mostly idempotent, and their function waits for them.
+pub const STEP_RETRY: RetryPolicy =
+    RetryPolicy { attempts_max: 10, base_us: 1_000_000, cap_us: 600_000_000, jitter_percent: BACKOFF_JITTER_PERCENT };
 /// Crashes in a row after which a job is quarantined: one bad deploy is not the job's fault.
 pub const CRASH_LIMIT: u32 = 3;
 /// How long a worker's claim on its jobs holds without a heartbeat: hand-over in seconds.
@@ -67,6 +72,11 @@ pub fn table() -> Vec<DefaultLine> {
             format!("{BACKOFF_BASE:?} × 2ⁿ, at most {} h, ±{BACKOFF_JITTER_PERCENT} %", BACKOFF_CAP.as_secs() / 3_600),
             "quick first retry, no storm after an outage",
         ),
+        line(
+            "attempts of a step",
+            format!("{}, at most {} min apart", STEP_RETRY.attempts_max, STEP_RETRY.cap_us / 60_000_000),
+            "steps are mostly idempotent, and a function waits for them",
+        ),
         line("attempts of a flow node", FLOW_ATTEMPTS_MAX.to_string(), "commands are not idempotent"),
         line("attempt timeout", "none".into(), "long work is legal"),
         line("crash limit", format!("{CRASH_LIMIT} in a row"), "one bad deploy is not the job's fault"),
@@ -90,6 +100,11 @@ pub fn table() -> Vec<DefaultLine> {
             "graph",
             format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
             "1→10,000→1 fits",
+        ),
+        line(
+            "lines of a run's journal",
+            format!("warned of from {}, at most {}", limits::JOURNAL_WARN, limits::JOURNAL_MAX),
+            "warned of early, never killed silently",
         ),
         line("arrivals kept of a run", limits::INBOX_MAX.to_string(), "whoever sends more is told"),
         line("attempts kept", format!("first 1 + last {}", limits::ATTEMPTS_KEPT_NEWEST), "shows cause and now"),

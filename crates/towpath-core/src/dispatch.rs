@@ -18,8 +18,12 @@ pub use message::{CancelWhy, Command, Effect, Event, Failure, PeerNews};
 use std::time::Duration;
 
 use crate::id::{Fence, Incarnation};
-use crate::outcome::{Report, postpone, settle_decision, settle_report, settle_rescued};
-use crate::store::{Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settled, TurnReply};
+use crate::outcome::{
+    Report, RunCommit, postpone, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
+};
+use crate::store::{
+    Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settle, Settled, TurnReply,
+};
 use exchange::{Exchange, Traffic};
 use health::Health;
 use hold::{Holding, Interruption, Running};
@@ -75,6 +79,7 @@ impl Dispatcher {
             Event::Hint => self.traffic.look_at_once(),
             Event::CancelHint => self.health.beat_at_once(),
             Event::Finished { fence, report } => self.finished(fence, report, now),
+            Event::Commit { fence, commit } => self.commit(fence, commit, now),
             Event::Turn(Ok(reply)) => self.turned(*reply, now),
             Event::Rescued(Ok(reply)) => self.rescued(reply, now),
             Event::Turn(Err(failure)) | Event::Rescued(Err(failure)) => self.exchange_failed(failure, now),
@@ -151,16 +156,63 @@ impl Dispatcher {
             self.holding.drop_held(fence);
             return;
         }
+        // A run that was stopped while it wrote: what has not been sent is not written, and caused nothing.
+        if run.was_committing() {
+            self.traffic.withdraw(fence);
+        }
         let report = reconcile(&run, report);
         self.traffic.settle(settle_report(&run.head, report), now);
+    }
+
+    /// A run writes while its handler goes on. One that is to park or end gives up its slot with that turn.
+    fn commit(&mut self, fence: Fence, commit: RunCommit, now: Duration) {
+        let leaves = commit.then.is_some();
+        let Some(run) = self.holding.committing(fence, leaves) else {
+            self.effects.push(Effect::Committed { fence, settled: Settled::Stale });
+            return;
+        };
+        let settle = settle_run(&run.head, commit);
+        if leaves {
+            self.traffic.finished();
+        } else {
+            self.traffic.said();
+        }
+        self.traffic.settle(settle, now);
+    }
+
+    fn committed(&mut self, fence: Fence, settled: Settled, now: Duration) {
+        if let Some(leaves) = self.holding.committed(fence) {
+            let is_over = leaves && matches!(settled, Settled::Done | Settled::Cancelled);
+            if is_over {
+                self.holding.finish(fence);
+                self.holding.drop_held(fence);
+            } else if leaves {
+                self.holding.stays(fence);
+            }
+            match settled {
+                Settled::Stale => self.lose(fence, now),
+                // It is put aside: see `refused`.
+                Settled::Refused => return,
+                _ => {}
+            }
+            self.effects.push(Effect::Committed { fence, settled });
+        }
     }
 
     fn turned(&mut self, reply: TurnReply, now: Duration) {
         let Some(Exchange::Turn(turn)) = self.traffic.replied() else { return };
         self.health.contact(now);
         self.traffic.store_clock(reply.now, reply.next_due, now);
+        let mut problems = reply.problems.into_iter();
         for (settle, settled) in turn.settle.iter().zip(&reply.settled) {
+            if self.holding.is_committing(settle.fence) {
+                self.committed(settle.fence, *settled, now);
+                if *settled != Settled::Refused {
+                    continue;
+                }
+            }
             match (&settle.then, settled) {
+                (_, Settled::Refused) => self.refused(settle, problems.next(), now),
                 // A run that goes on, or may not end yet, is still this worker's.
                 (_, Settled::Unread) | (Move::Stay, Settled::Done) => {}
                 (Move::Stay, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
@@ -174,6 +226,19 @@ impl Dispatcher {
             self.traffic.look_at_once();
             self.health.lease_is_over();
         }
+    }
+
+    /// The database raised for an outcome: once more with hardly anything in it. If that is refused too the job stays here,
+    /// in no slot, until the worker leaves: handed back it would only run again, for nothing.
+    fn refused(&mut self, settle: &Settle, problem: Option<String>, now: Duration) {
+        let fence = settle.fence;
+        let problem = problem.unwrap_or_else(|| "the store no longer knows why".into());
+        let later = self.traffic.withdraw(fence);
+        if let Some(aside) = settle_refused(settle, later.as_ref(), self.holding.head(fence), &problem) {
+            self.interrupt(fence, CancelWhy::Lost, now);
+            self.traffic.settle(aside, now);
+        }
+        self.effects.push(Effect::Refused { fence, problem });
     }
 
     fn accept(&mut self, assigned: Vec<Assigned>, now: Duration) -> usize {

@@ -6,6 +6,7 @@
 mod condition;
 mod counters;
 mod decide;
+mod grow;
 mod picture;
 mod prepare;
 mod problem;
@@ -13,6 +14,7 @@ mod problem;
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
 pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
+pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};

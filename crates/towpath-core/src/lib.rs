@@ -12,6 +12,7 @@ pub mod defaults;
 pub mod dispatch;
 #[doc(hidden)]
 pub mod fault;
+mod fingerprint;
 mod graph;
 mod id;
 mod job;
@@ -22,23 +23,27 @@ mod name;
 mod outcome;
 mod payload;
 mod plan;
+pub mod replay;
 mod retry;
 mod rules;
 pub mod store;
 mod time;
 
 pub use clock::{Clock, ManualClock};
+pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, decide, decide_end,
+    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
 pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
-pub use outcome::{Report, Retry, settle_decision, settle_report, settle_rescued};
+pub use outcome::{
+    Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
+};
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{cancel_graph_step, cancel_job};
 pub use retry::RetryPolicy;

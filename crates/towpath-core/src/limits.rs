@@ -10,8 +10,10 @@ pub const RUN_ID_BYTES_MAX: usize = 200;
 pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
 /// Longest dedup key of a signal, in bytes.
 pub const DEDUP_KEY_BYTES_MAX: usize = 256;
-/// Largest input, output, graph input, journal entry or signal, in bytes.
+/// Largest input, output, graph input or signal, in bytes, and largest outcome of a step.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Largest entry of a journal, in bytes: a payload, with what it is the outcome of.
+pub const ENTRY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (4 << 10);
 /// Largest enqueue, turn or batch of signals, in bytes of its payloads and names.
 pub const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Longest error text of an attempt, in bytes; longer ones are cut.
@@ -28,6 +30,10 @@ pub const CLAIM_MAX: u16 = 2_048;
 pub const SETTLE_MAX: usize = 4_096;
 /// Most undecided nodes handed to a worker in one turn; the rest waits in the store.
 pub const DECISIONS_MAX: u16 = 512;
+/// Lines of a journal from which people are warned.
+pub const JOURNAL_WARN: u32 = 10_000;
+/// Most lines of a journal; a run that would write more is blocked.
+pub const JOURNAL_MAX: u32 = 200_000;
 /// Most arrivals kept of one run; who signals it beyond them is refused.
 pub const INBOX_MAX: u32 = 10_000;
 /// Most journal entries or arrivals in one page.

@@ -21,6 +21,7 @@ mod signal;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transact;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -31,10 +32,11 @@ use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
+use crate::payload::Payload;
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
     InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
-    StoreError, StoreErrorKind, StoreResult, Turn, TurnReply, Upstream, Wanted,
+    StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -109,6 +111,10 @@ impl Store for MemoryStore {
         Box::pin(async move { self.write("rescue", |tx| tx.rescue(ask)) })
     }
 
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(async move { self.write("do a transactional step", |tx| tx.transact(work)) })
+    }
+
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
         Box::pin(async move { self.write("signal", |tx| tx.signal(arrivals)) })
     }
@@ -127,6 +133,10 @@ impl Store for MemoryStore {
 
     fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
         Box::pin(async move { self.read("read above a node", |tables| tables.ancestors(job, &wanted, limit)) })
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.graph_input(graph)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
@@ -181,6 +191,7 @@ struct News {
     claimed_by: Option<Incarnation>,
     ended: Vec<JobId>,
     graphs_ended: Vec<GraphId>,
+    signalled: Vec<RunId>,
     cancel: bool,
     undecided: bool,
 }
@@ -195,6 +206,7 @@ impl News {
         }
         self.ended.into_iter().for_each(|job| hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| hints.ring(Hint::GraphEnded(graph)));
+        self.signalled.into_iter().for_each(|run| hints.ring(Hint::Signalled(run)));
         if self.cancel {
             hints.ring(Hint::Cancel);
         }

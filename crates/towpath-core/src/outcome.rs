@@ -7,6 +7,7 @@ use crate::lifecycle::{Cause, End, SkipKind};
 use crate::limits;
 use crate::name::Label;
 use crate::payload::Payload;
+use crate::rules::JobRules;
 use crate::store::{
     AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided,
 };
@@ -58,6 +59,11 @@ pub enum Report {
     Revoked {
         /// Why.
         reason: String,
+    },
+    /// It is a run that was asked to cancel, and has, with its undos.
+    Obeyed {
+        /// Who asked.
+        cause: Cause,
     },
     /// It asked to be skipped, as if its branch were not taken.
     Skipped {
@@ -167,6 +173,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Revoked { reason } => {
             (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
         }
+        Report::Obeyed { cause } => (Move::End(end(End::Cancelled, Some(cause), spent, None)), None),
         Report::Skipped { reason } => {
             let kind = End::Skipped(SkipKind::Untaken);
             (Move::End(end(kind, Some(Cause::Itself { reason }), spent, None)), cancelled(spent, None))
@@ -219,6 +226,28 @@ fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
     settle
 }
 
+/// What the worker of a run has to write: what its journal gains, and where that leaves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunCommit {
+    /// Entries for its journal, in order.
+    pub journal: Vec<Payload>,
+    /// How many of its arrivals have been read; an end or a park that leaves more is refused or is none.
+    pub read: Option<u32>,
+    /// `None` to go on under the same claim; otherwise it parks, ends, or goes back.
+    pub then: Option<Report>,
+}
+
+/// What becomes of a run with a commit. It is asked to cancel by a signal, so that its undos are part of its history: a
+/// cancel on its row does not take its place.
+pub fn settle_run(head: &Head, commit: RunCommit) -> Settle {
+    let RunCommit { journal, read, then } = commit;
+    let settle = match then {
+        None => Settle::stay(head.fence, Vec::new()),
+        Some(report) => settle_report(head, report),
+    };
+    Settle { journal, read, if_cancelled: None, ..settle }
+}
+
 /// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
 pub(crate) fn postpone(head: &Head, wait: Duration) -> Settle {
     let mut settle = settle_report(head, Report::HandedBack);
@@ -254,6 +283,31 @@ pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     Settle { if_cancelled: Some(end(End::Cancelled, None)), ..Settle::new(head.fence, then, Durability::Lazy) }
 }
 
+/// What becomes of a job whose outcome the database refused: it is quarantined, with what the database said and nothing
+/// else, so that little is left to refuse. `None` if there is nothing less to write: this was it, or it is a graph's end.
+///
+/// `later` is an outcome of the same claim that was to follow, as after an entry of a journal.
+pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&Head>, problem: &str) -> Option<Settle> {
+    let counters = |settle: &Settle| match &settle.then {
+        Move::End(Ending { end: End::Quarantined, cause: Some(Cause::Corrupt { .. }), .. }) => None,
+        Move::End(Ending { counters, .. })
+        | Move::Again { counters, .. }
+        | Move::Block { counters, .. }
+        | Move::Park { counters, .. } => Some(*counters),
+        Move::Close(_) | Move::Stay => None,
+    };
+    let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
+    let unknown = JobRules::default();
+    let rules = head.map_or(&unknown, |head| &head.rules);
+    let detail = format!("what became of it could not be stored: {problem}");
+    let cause = Cause::Corrupt { detail: limits::cut(&detail, limits::ERROR_BYTES_MAX) };
+    let ending = Ending {
+        stop: rules.stops(End::Quarantined),
+        ..Ending::plain(End::Quarantined, Some(cause), rules.keep(End::Quarantined), counters)
+    };
+    Some(Settle::new(refused.fence, Move::End(ending), refused.durability))
+}
+
 /// What becomes of a job that came for a decision.
 pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
@@ -277,7 +331,6 @@ mod tests {
     use crate::id::{Fence, Incarnation, JobId, Token};
     use crate::name::{Kind, Queue};
     use crate::retry::RetryPolicy;
-    use crate::rules::JobRules;
 
     fn head(counters: Counters) -> Head {
         Head {
@@ -379,5 +432,18 @@ mod tests {
         let blocked =
             settle_report(&head(at(1, 0, 0)), Report::Undecodable { problem: "no field `to`".into(), build: 7 });
         assert!(matches!(blocked.then, Move::Block { build: 7, counters, .. } if counters == at(0, 0, 0)));
+    }
+
+    #[test]
+    fn an_outcome_that_was_refused_is_a_quarantine_and_that_is_the_last_of_it() {
+        let done = settle_report(&head(at(2, 1, 0)), failed(Retry::ByPolicy));
+        let aside = settle_refused(&done, None, None, "no such city").unwrap();
+        let Move::End(ending) = &aside.then else { panic!("{aside:?}") };
+        assert_eq!((ending.end, ending.counters, &ending.record), (End::Quarantined, at(2, 2, 0), &None));
+        assert!(matches!(&ending.cause, Some(Cause::Corrupt { detail }) if detail.contains("no such city")));
+        assert!(settle_refused(&aside, None, None, "no such city").is_none());
+        let stays = Settle::stay(done.fence, Vec::new());
+        assert!(settle_refused(&stays, None, None, "").is_none());
+        assert!(settle_refused(&stays, Some(&done), None, "").is_some(), "what was to follow says how it stands");
     }
 }

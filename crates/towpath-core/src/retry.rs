@@ -45,6 +45,45 @@ impl RetryPolicy {
         Self { attempts_max: attempts_max.max(1), ..Self::default() }
     }
 
+    /// So many attempts with the same wait between them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use towpath_core::{JobId, RetryPolicy};
+    /// let policy = RetryPolicy::fixed(3, Duration::from_secs(5));
+    /// let id = JobId::from_bytes([7; 16]);
+    /// assert_eq!((policy.delay(id, 1), policy.delay(id, 2)), (Some(Duration::from_secs(5)), Some(Duration::from_secs(5))));
+    /// assert_eq!(policy.delay(id, 3), None);
+    /// ```
+    pub fn fixed(attempts_max: u32, wait: Duration) -> Self {
+        Self::attempts(attempts_max).base(wait).cap(wait).jitter_percent(0)
+    }
+
+    /// So many attempts; the wait after the first failure is `base` and doubles with each further one, up to `cap`.
+    pub fn exponential(attempts_max: u32, base: Duration, cap: Duration) -> Self {
+        Self::attempts(attempts_max).base(base).cap(cap)
+    }
+
+    /// Sets the wait after the first failure. The longest wait is never shorter.
+    pub fn base(mut self, wait: Duration) -> Self {
+        self.base_us = micros(wait);
+        self.cap_us = self.cap_us.max(self.base_us);
+        self
+    }
+
+    /// Sets the longest wait. The first one is never longer.
+    pub fn cap(mut self, wait: Duration) -> Self {
+        self.cap_us = micros(wait);
+        self.base_us = self.base_us.min(self.cap_us);
+        self
+    }
+
+    /// Sets how far a wait may be off, in percent of itself, up or down; more than 100 is 100.
+    pub fn jitter_percent(mut self, percent: u8) -> Self {
+        self.jitter_percent = percent.min(100);
+        self
+    }
+
     /// How long to wait after the failure with this number (from 1), or `None` when it was the last.
     ///
     /// ```
@@ -67,6 +106,10 @@ impl RetryPolicy {
     }
 }
 
+fn micros(wait: Duration) -> u64 {
+    u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// A well-spread number from a job and a count (splitmix64, Steele et al., OOPSLA 2014).
 fn mix(job: JobId, count: u32) -> u64 {
     let (high, low) = job.as_uuid().as_u64_pair();
@@ -87,6 +130,19 @@ mod tests {
         let id = JobId::from_bytes([1; 16]);
         let all: Duration = (1..policy.attempts_max).filter_map(|n| policy.delay(id, n)).sum();
         assert!(all > Duration::from_secs(24 * 3_600), "{all:?}");
+    }
+
+    #[test]
+    fn durations_set_what_the_fields_say() {
+        let policy = RetryPolicy::exponential(5, Duration::from_millis(100), Duration::from_secs(3));
+        assert_eq!((policy.attempts_max, policy.base_us, policy.cap_us), (5, 100_000, 3_000_000));
+        assert_eq!(policy.jitter_percent, defaults::BACKOFF_JITTER_PERCENT);
+        let longer = policy.base(Duration::from_secs(9));
+        assert_eq!((longer.base_us, longer.cap_us), (9_000_000, 9_000_000), "the cap rises with the base");
+        let shorter = policy.cap(Duration::from_millis(1));
+        assert_eq!((shorter.base_us, shorter.cap_us), (1_000, 1_000), "the base falls with the cap");
+        assert_eq!(policy.base(Duration::MAX).base_us, u64::MAX);
+        assert_eq!(policy.jitter_percent(200).jitter_percent, 100);
     }
 
     proptest! {

@@ -8,6 +8,7 @@
 //! the caller does not know which. A repeated turn answers that question.
 
 mod apply;
+mod commits;
 mod enqueue;
 mod error;
 mod extend;
@@ -17,21 +18,24 @@ mod migrate;
 mod prune;
 mod read;
 mod signal;
+mod transact;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
+pub use commits::{CommitCounts, Commits};
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, WorkerLine,
+    JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use signal::{Arrival, Delivery, Signalled};
+pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
     NodeRef, QueueClaim, RunHead, Served, Settle, Settled, Turn, TurnReply, Undecided,
@@ -42,6 +46,7 @@ use std::pin::Pin;
 
 use crate::id::{GraphId, JobId};
 use crate::name::RunId;
+use crate::payload::Payload;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -76,6 +81,12 @@ pub trait Store: Send + Sync + 'static {
     /// A run need not exist yet: what has come is there when it starts.
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>>;
 
+    /// Does a piece of a run in the store's own database, under its claim: the application's rows and lines of its journal
+    /// are committed together.
+    ///
+    /// If the answer is lost, the journal tells what happened.
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>>;
+
     /// A run's journal in one of its chapters, from a place on, in order; at most `limit` entries, and
     /// at most 1,000.
     fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>>;
@@ -93,6 +104,9 @@ pub trait Store: Send + Sync + 'static {
     /// The ancestors of a node that are wanted: those among its direct parents, or, if none of them is, among all
     /// that lie above it. In the order of their enqueue, at most `limit`. Empty for a lone job.
     fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>>;
+
+    /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;

@@ -2,8 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Error, LitInt, LitStr, Result, Type};
+use syn::{Data, DeriveInput, Error, Expr, LitInt, LitStr, Result, Type};
+
+use crate::literal;
 
 #[derive(Default)]
 struct Options {
@@ -12,22 +15,23 @@ struct Options {
     output: Option<Type>,
     gate: Option<Type>,
     setters: Vec<TokenStream>,
+    /// The options seen so far, which may stand once.
+    seen: Vec<String>,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    check_shape(input)?;
     let options = parse(input)?;
     let Some(kind) = options.kind else {
         return Err(Error::new(input.ident.span(), "a job needs a kind: add #[job(kind = \"…\")]"));
     };
-    check_kind(&kind)?;
     let name = &input.ident;
-    let (generics, type_generics, clause) = input.generics.split_for_impl();
     let version = options.version.map(|v| quote! { const VERSION: u16 = #v; });
     if let (Some(output), Some(_)) = (&options.output, &options.gate) {
         return Err(Error::new(output.span(), "a gate's output is its branch: leave out `output`"));
     }
     let gate = options.gate.is_some().then(|| {
-        quote! { impl #generics ::towpath::Gate for #name #type_generics #clause {} }
+        quote! { impl ::towpath::Gate for #name {} }
     });
     let branches = options.gate.as_ref().map(|branch| {
         quote! {
@@ -49,7 +53,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
     });
     Ok(quote! {
-        impl #generics ::towpath::Job for #name #type_generics #clause {
+        impl ::towpath::Job for #name {
             const KIND: &'static str = #kind;
             #version
             type Output = #output;
@@ -60,72 +64,65 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-fn parse(input: &DeriveInput) -> Result<Options> {
-    let mut options = Options::default();
-    for attribute in input.attrs.iter().filter(|a| a.path().is_ident("job")) {
-        attribute.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-            let span = meta.path.span();
-            match name.as_str() {
-                "kind" => options.kind = Some(meta.value()?.parse()?),
-                "version" => options.version = Some(meta.value()?.parse()?),
-                "output" => options.output = Some(meta.value()?.parse()?),
-                "gate" => options.gate = Some(meta.value()?.parse()?),
-                "queue" | "tag" => {
-                    let text: LitStr = meta.value()?.parse()?;
-                    let setter = syn::Ident::new(&name, span);
-                    options.setters.push(quote! { .#setter(#text) });
-                }
-                "priority" => {
-                    let number: syn::Expr = meta.value()?.parse()?;
-                    options.setters.push(quote! { .priority(#number) });
-                }
-                "attempts" | "crash_limit" => {
-                    let number: LitInt = meta.value()?.parse()?;
-                    if number.base10_parse::<u32>()? == 0 {
-                        return Err(Error::new(number.span(), "use at least 1"));
-                    }
-                    let setter = syn::Ident::new(&name, span);
-                    options.setters.push(quote! { .#setter(#number) });
-                }
-                "timeout" => {
-                    let text: LitStr = meta.value()?.parse()?;
-                    let millis = millis(&text)?;
-                    options.setters.push(quote! { .timeout(::core::time::Duration::from_millis(#millis)) });
-                }
-                _ => {
-                    let known = "kind, version, output, gate, queue, priority, attempts, timeout, crash_limit, tag";
-                    return Err(Error::new(span, format!("unknown option {name:?}: use one of {known}")));
-                }
-            }
-            Ok(())
-        })?;
+/// A kind names one input that can be kept: not a family of types, and nothing borrowed.
+fn check_shape(input: &DeriveInput) -> Result<()> {
+    if let Data::Union(data) = &input.data {
+        return Err(Error::new(
+            data.union_token.span(),
+            "a job is a struct or an enum: what a union holds is not known",
+        ));
     }
-    Ok(options)
-}
-
-fn check_kind(kind: &LitStr) -> Result<()> {
-    let text = kind.value();
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
-    if text.is_empty() || text.len() > 64 || !text.chars().all(allowed) {
-        return Err(Error::new(kind.span(), "a kind is 1 to 64 of a-z 0-9 . _ -"));
+    if let Some(parameter) = input.generics.params.first() {
+        let problem = "a job has no parameters: its kind names one type of input, which owns all that it holds";
+        return Err(Error::new(parameter.span(), problem));
     }
     Ok(())
 }
 
-fn millis(text: &LitStr) -> Result<u64> {
-    let value = text.value();
-    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &value[digits.len()..] {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => 0,
-    };
-    match digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)) {
-        Some(millis) if millis > 0 => Ok(millis),
-        _ => Err(Error::new(text.span(), "a duration is a whole number and ms, s, m, h or d, such as \"30s\"")),
+fn parse(input: &DeriveInput) -> Result<Options> {
+    let mut options = Options::default();
+    for attribute in input.attrs.iter().filter(|a| a.path().is_ident("job")) {
+        attribute.parse_nested_meta(|meta| options.take(&meta))?;
+    }
+    Ok(options)
+}
+
+impl Options {
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let name = literal::option(meta, &KNOWN, &self.seen)?;
+        let span = meta.path.span();
+        let value = meta.value()?;
+        let setter = syn::Ident::new(&name, span);
+        match name.as_str() {
+            "kind" => self.kind = Some(literal::kind(value.parse()?)?),
+            "version" => self.version = Some(literal::count(value.parse()?, u16::MAX.into())?),
+            "output" => self.output = Some(value.parse()?),
+            "gate" => self.gate = Some(value.parse()?),
+            "queue" => {
+                let queue = literal::token(value.parse()?, "a queue")?;
+                self.setters.push(quote! { .queue(#queue) });
+            }
+            "tag" => {
+                let tag = literal::tag(value.parse()?)?;
+                self.setters.push(quote! { .tag(#tag) });
+            }
+            "priority" => {
+                let number: Expr = value.parse()?;
+                self.setters.push(quote! { .priority(#number) });
+            }
+            "attempts" | "crash_limit" => {
+                let number = literal::count(value.parse()?, u32::MAX.into())?;
+                self.setters.push(quote! { .#setter(#number) });
+            }
+            _ => {
+                let millis = literal::millis(&value.parse()?)?;
+                self.setters.push(quote! { .timeout(::core::time::Duration::from_millis(#millis)) });
+            }
+        }
+        self.seen.push(name);
+        Ok(())
     }
 }
+
+const KNOWN: [&str; 10] =
+    ["kind", "version", "output", "gate", "queue", "priority", "attempts", "timeout", "crash_limit", "tag"];

@@ -1,7 +1,9 @@
 -- The ancestors of a node that bear a name or are of a kind.
 -- $1 uuid job, $2 boolean how far (false: its direct parents only), $3 text name (null for any), $4 text kind (null for
--- any), $5 int limit. Returns job (key), kind, by key. Index: job (id), primary keys. No locks.
--- A job keeps its parents as eight bytes each, little-endian.
+-- any), $5 int limit. A job keeps its parents as eight bytes each, little-endian.
+-- Returns job (key), kind, by key.
+-- No locks.
+-- Index: job (id), job (key), node (job), lane (lane).
 with recursive above(key) as (
   select p.key from towpath.job j
   cross join lateral (

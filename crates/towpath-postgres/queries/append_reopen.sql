@@ -1,6 +1,7 @@
 -- Grows a graph and makes it run again: its `end` waits for more parents, whatever was decided of it.
 -- $1 bigint graph (key), $2 bigint end (job's key), $3 int new nodes, $4 int new edges, $5 int new edges to `end`.
--- Returns nothing. Index: primary keys. Locks: the graph, the end's node and its other rows.
+-- Returns nothing. Locks: the graph, the end's node and its other rows.
+-- Index: running (job), undecided (job), ended (job), node (job), graph (graph).
 with held as (
   delete from towpath.running where job = $2::bigint
 ), over as (

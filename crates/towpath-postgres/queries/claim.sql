@@ -5,8 +5,9 @@
 -- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
 -- Returns what `held` returns first, then turnout, seq, queue's place, and what it returns of a run; in no order.
--- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), node (job), graph (graph), run (job).
 -- Locks: the ready rows; locked ones are skipped.
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), graph (graph), node (job),
+-- run (job).
 with served as materialized (
   select min(s.place) as place, l.lane
   from unnest($6::int[], $7::text[], $8::text[], $9::int[]) as s(place, queue, kind, version)

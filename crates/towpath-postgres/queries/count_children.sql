@@ -2,7 +2,8 @@
 -- $1 bigint[] parents (keys; one that has not ended counts for nothing), $2 int: only edges from this place on.
 -- Returns the children that are not released and have no parent left or are eager: job, role, phase, need, left, ok,
 -- untaken, spoiled, eager, stop (reason or null), by job.
--- Index: ended (job), edge (parent), node (job), stop (graph). Locks: the children (held already).
+-- Locks: the children (held already).
+-- Index: ended (job), edge (parent, ord), node (job), stop (graph).
 with verdict as materialized (
   select e.child, e.parent, e.ord,
     case

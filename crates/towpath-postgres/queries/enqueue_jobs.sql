@@ -5,7 +5,8 @@
 -- $13 bytea[] inputs, $14 bigint[] graphs, $15 bytea[] parents, $16 boolean[] whether it is a run.
 -- Arrays of nulls may be empty.
 -- Returns one row: now (us), inserted (count), first (least key), ids (of the inserted, null when all were).
--- An id that is there is left out. Index: job (id). Locks: the new rows; waits for another writer of the same id.
+-- An id that is there is left out. Locks: the new rows; waits for another writer of the same id.
+-- Index: job (id).
 with clock as materialized (
   select coalesce($1::bigint, towpath.clock()) as now
 ), item as materialized (

@@ -1,5 +1,6 @@
 -- The keys of jobs.
--- $1 uuid[] ids. Returns id, key, graph (key), is_end, in no order. Index: job (id), node (job). No locks.
+-- $1 uuid[] ids. Returns id, key, graph (key), is_end, in no order. No locks.
+-- Index: job (id), node (job).
 select j.id, j.key, j.graph, coalesce(n.role & 8 <> 0, false) as is_end
 from towpath.job j left join towpath.node n on n.job = case when j.graph is not null then j.key end
 where j.id = any($1::uuid[])

@@ -1,6 +1,6 @@
 -- The edges of a graph, those to `end` left out.
--- $1 bigint graph (key). Returns parent, child (names), verdicts, label, by place. Index: node (graph, name),
--- edge (parent), node (job). No locks.
+-- $1 bigint graph (key). Returns parent, child (names), verdicts, label, by place. No locks.
+-- Index: node (graph, name), edge (parent, ord), node (job).
 select p.name as parent, c.name as child, e.verdicts, e.label
 from towpath.node p
 join towpath.edge e on e.parent = p.job

@@ -1,6 +1,7 @@
 -- Puts jobs back unrun at no cost, and undecided nodes where decisions wait.
 -- $1 bigint[] jobs (keys). Returns lane of each that is ready, and null for each node to be decided.
--- Index: running (job), node (job). Locks: those rows (held already).
+-- Locks: those rows (held already).
+-- Index: running (job), node (job).
 with gone as (
   delete from towpath.running where job = any($1::bigint[]) returning *
 ), kept as materialized (

@@ -4,7 +4,8 @@
 -- (reason), codec, input and headers (with a handler only), enqueued_at (us); for parents' decisions ok, untaken,
 -- spoiled, need, cause_node, cause_end; for an end's decision graph_key, graph_rules; of a run its id,
 -- chapter, entries. By idx.
--- Index: running (worker, turn), then primary keys. No locks.
+-- No locks.
+-- Index: running (worker, turn), job (key), graph (graph), stop (graph), node (job), ended (job), run (job).
 select r.job, r.idx, r.decide, r.attempt, r.failures, r.crashes, r.id, r.lane, j.rules, j.deadline, g.id as graph,
   n.name as node, s.reason as stop, j.codec, case when r.decide = 0 then j.input end as input,
   case when r.decide = 0 then j.headers end as headers, j.enqueued_at,

@@ -1,7 +1,8 @@
 -- Everything that a worker holds.
 -- $1 bigint worker. Returns job (key), turn, idx, decide, cancel (JSON), stop (reason, unless it handles the failure
 -- that stopped its graph), is_node, by turn, idx.
--- Index: running (worker, turn), stop (graph), node (job). No locks.
+-- No locks.
+-- Index: running (worker, turn), stop (graph), node (job).
 select r.job, r.turn, r.idx, r.decide, r.cancel, case when n.role & 64 <> 0 then null else s.reason end as stop,
   r.graph is not null as is_node
 from towpath.running r

@@ -1,6 +1,8 @@
 -- One job with everything about it.
 -- $1 uuid id. Returns what `job_list` returns, then version, codec, input, rules, deadline (us), tags, headers, cause,
--- output_codec, output, blocked, worker (incarnation), cancel. Index: job (id), primary keys. No locks.
+-- output_codec, output, blocked, worker (incarnation), cancel. No locks.
+-- Index: job (id), ended (job), running (job), later (job), blocked (job), ready (lane, turnout, seq), ready (job),
+-- node (job), job (key), lane (lane), graph (graph), stop (graph), output (job), worker (worker).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
   s.enqueued_at, s.started_at, s.ended_at,
   l.version, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, s.cause, o.codec as output_codec,

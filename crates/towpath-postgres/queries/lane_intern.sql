@@ -1,7 +1,8 @@
 -- Finds lanes by their parts, and makes those that are missing. Safe to repeat.
 -- $1 text[] queues, $2 text[] kinds, $3 int[] versions: one lane each.
 -- Returns lane, queue, kind, version, in no order; a lane made by another at the same time is left out: ask again.
--- Index: lane (queue, kind, version). Locks: the new rows, in the order of that index.
+-- Locks: the new rows, in the order of that index.
+-- Index: lane (queue, kind, version).
 with wanted as materialized (
   select distinct queue collate "C" as queue, kind collate "C" as kind, version
   from unnest($1::text[], $2::text[], $3::int[]) as w(queue, kind, version)

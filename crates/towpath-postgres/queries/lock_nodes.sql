@@ -1,6 +1,7 @@
 -- Locks nodes and their children before they are counted.
--- $1 bigint[] jobs (keys). Returns nothing of use. Index: edge (parent), node (job). Locks: the nodes, in the order of
+-- $1 bigint[] jobs (keys). Returns nothing of use. Locks: the nodes, in the order of
 -- their keys.
+-- Index: edge (parent, ord), node (job).
 select count(*) from (
   select job from towpath.node
   where job = any(array(

@@ -1,5 +1,6 @@
 -- Moves jobs whose time has come to the end of the head.
--- $1 bigint now (us), $2 int limit. Returns nothing. Index: later (due, job). Locks: those rows; locked ones are skipped.
+-- $1 bigint now (us), $2 int limit. Returns nothing. Locks: those rows; locked ones are skipped.
+-- Index: later (due, job), later (job).
 with due as materialized (
   select job from towpath.later where due <= $1::bigint order by due, job limit $2::int for update skip locked
 ), gone as (

@@ -1,5 +1,6 @@
 -- Finds a graph to prune: one that is being pruned, or one past its retention.
--- Returns graph (key) or no row. Index: stop, graph (prune_at). Locks: the graph's row; a locked one is skipped.
+-- Returns graph (key) or no row. Locks: the graph's row; a locked one is skipped.
+-- Index: stop (graph), graph (prune_at), graph (graph).
 select g.graph from towpath.graph g
 left join towpath.stop s on s.graph = g.graph and s.reason = 2
 where g.graph = any(array(

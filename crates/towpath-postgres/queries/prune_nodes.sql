@@ -1,6 +1,8 @@
 -- Deletes nodes of a graph with everything about them.
 -- $1 bigint graph (key), $2 int limit. Returns nodes (how many, `end` among them), more (whether any are left).
--- Index: node (graph, name), edge (parent), primary keys. Locks: those rows.
+-- Locks: those rows.
+-- Index: node (graph, name), edge (parent, ord), node (job), ended (job), output (job), attempt (job, attempt),
+-- deadline (job), job (key), run (job), entry (run, chapter, seq), arrival (run, seq).
 with old as materialized (
   select job from towpath.node where graph = $1::bigint order by job limit $2::int
 ), e as (

@@ -1,5 +1,6 @@
 -- Queues with live work.
 -- Returns queue, ready, later, running, blocked (counts), by queue. Reads the hot tables whole. No locks.
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq).
 select l.queue, sum(c.ready)::bigint as ready, sum(c.later)::bigint as later, sum(c.running)::bigint as running,
   sum(c.blocked)::bigint as blocked
 from (

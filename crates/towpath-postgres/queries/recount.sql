@@ -2,7 +2,9 @@
 -- $1 bigint graph (key).
 -- Returns every unreleased node that is undecided, has no parent left, is eager, or was repaired, and is not over: job, role, phase, need, left, ok,
 -- untaken, spoiled, eager, stop (reason or null), repaired, held (for a decision), by job.
--- Index: node (graph, name), edge (parent), ended (job). Locks: the nodes (held already).
+-- Locks: the nodes (held already).
+-- Index: node (graph, name), ended (job), edge (parent, ord), node (job), stop (graph), undecided (job),
+-- running (job).
 with verdict as materialized (
   select e.child, e.parent, e.ord,
     case

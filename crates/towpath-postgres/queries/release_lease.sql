@@ -1,6 +1,7 @@
 -- Leases undecided nodes to a worker.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int first index, $5 bigint[] jobs (keys),
--- $6 smallint[] decisions. Returns nothing. Index: job (key), node (job). Locks: the nodes (held already).
+-- $6 smallint[] decisions. Returns nothing. Locks: the nodes (held already).
+-- Index: node (job), job (key).
 with marked as (
   update towpath.node set phase = 1 where job = any($5::bigint[])
 )

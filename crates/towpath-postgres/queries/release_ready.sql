@@ -1,6 +1,7 @@
 -- Makes nodes ready, or lets them wait until due; delays count from now.
 -- $1 bigint now (us), $2 bigint[] jobs (keys), $3 boolean whether they arrive now; else they arrived with their keys.
--- Returns lane of each, in no order. Index: job (key), node (job). Locks: the nodes (held already).
+-- Returns lane of each, in no order. Locks: the nodes (held already).
+-- Index: job (key), node (job).
 with freed as materialized (
   select j.key, j.lane, -j.priority::int as turnout, case when $3::boolean then nextval('towpath.key') else j.key end as seq,
     coalesce($1::bigint + j.delay_us, j.due_at, $1::bigint) as due

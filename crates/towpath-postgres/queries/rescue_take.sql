@@ -1,6 +1,7 @@
 -- Takes over what the victims hold: worker, turn and index change, nothing else.
 -- $1 bigint asker (key), $2 bigint turn, $3 bigint[] victims (keys), $4 int limit. Returns nothing.
--- Index: running (worker, turn). Locks: those rows; locked ones are skipped.
+-- Locks: those rows; locked ones are skipped.
+-- Index: running (worker, turn), running (job).
 with free as materialized (
   select job, worker, turn, idx from towpath.running where worker = any($3::bigint[])
   order by worker, turn, idx

@@ -1,6 +1,7 @@
 -- Locks the workers whose lease is over or which are known to be gone. One that beats or takes a turn just now is skipped.
 -- $1 bigint now (us), $2 bigint asker (key), $3 uuid[] gone. Returns worker (key), by worker.
--- Reads all workers. Index: lease (worker). Locks: the workers' rows; locked ones are skipped.
+-- Reads all workers. Locks: the workers' rows; locked ones are skipped.
+-- Index: worker (worker), lease (worker).
 select w.worker from towpath.worker w
 where w.worker <> $2::bigint and (
   w.incarnation = any($3::uuid[])

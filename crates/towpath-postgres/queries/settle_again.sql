@@ -2,7 +2,8 @@
 -- One array element per job: $1 bigint[] jobs, $2 bigint[] due (us, null for at once), $3 int[] lanes,
 -- $4 int[] turnouts, $5 int[] attempts, $6 int[] failures, $7 int[] crashes, $8 boolean[] whether parked. An array
 -- of nulls may be empty.
--- Returns nothing. Index: running (job). Locks: those rows.
+-- Returns nothing. Locks: those rows.
+-- Index: running (job).
 with held as (
   delete from towpath.running where job = any($1::bigint[])
 ), item as materialized (

@@ -1,7 +1,8 @@
 -- Sets jobs aside until code or input changes.
 -- One array element per job: $1 bigint[] jobs, $2 bigint[] builds, $3 int[] lanes, $4 int[] turnouts,
 -- $5 int[] attempts, $6 int[] failures, $7 int[] crashes, $8 text[] reasons.
--- Returns nothing. Index: running (job). Locks: those rows.
+-- Returns nothing. Locks: those rows.
+-- Index: running (job).
 with held as (
   delete from towpath.running where job = any($1::bigint[])
 )

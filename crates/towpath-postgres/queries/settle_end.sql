@@ -1,7 +1,8 @@
 -- Ends jobs, wherever they stand.
 -- $1 bigint now (us); one array element per job: $2 bigint[] jobs, $3 smallint[] ends, $4 text[] causes (JSON),
 -- $5 int[] attempts, $6 int[] failures, $7 int[] crashes, $8 bigint[] started_at (us), $9 bigint[] prune_at (us),
--- $10 text[] branches (JSON). Returns nothing. Index: running (job), deadline (job). Locks: those rows.
+-- $10 text[] branches (JSON). Returns nothing. Locks: those rows.
+-- Index: running (job), deadline (job).
 with held as (
   delete from towpath.running where job = any($2::bigint[])
 ), watch as (

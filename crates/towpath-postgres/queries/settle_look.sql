@@ -1,7 +1,9 @@
 -- Locks what a turn settles and reads the claims.
 -- $1 bigint[] jobs (keys). Returns job, id, worker, turn, idx, decide, started_at (us), cancel, graph (key), lane,
--- turnout, stop (reason of the graph's stop, or null; null too if it handles the failure that stopped it), phase (of a node that came stopped), by job.
--- Index: running (job), stop (graph), node (job). Locks: the running rows, in the order of their keys.
+-- turnout, stop (reason of the graph's stop, or null; null too if it handles the failure that stopped it), phase (of a
+-- node that came stopped), by job.
+-- Locks: the running rows, in the order of their keys.
+-- Index: running (job), stop (graph), node (job).
 select r.job, r.id, r.worker, r.turn, r.idx, r.decide, r.started_at, r.cancel, r.graph, r.lane, r.turnout,
   case when h.role & 64 <> 0 then null else s.reason end as stop, n.phase
 from towpath.running r

@@ -2,8 +2,9 @@
 -- given a job once in a turn at most, so its index needs no look either.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn of the claims, $4 bigint[] jobs (keys), $5 smallint end,
 -- $6 int attempt, $7 int failures, $8 int crashes, $9 bigint prune_at (us).
--- Returns job, id of those whose claims still held, in no order. Index: running (job), deadline (job). Locks: those rows,
+-- Returns job, id of those whose claims still held, in no order. Locks: those rows,
 -- in the order of their keys. `+ 0` keeps the planner from going through all that the worker holds.
+-- Index: running (job), deadline (job).
 with gone as (
   delete from towpath.running
   where job = any($4::bigint[]) and worker + 0 = $2::bigint and turn + 0 = $3::bigint and graph is null

@@ -1,5 +1,6 @@
 -- Nodes of a graph that could be settled now: not running, not over, and no parent holds them.
--- $1 uuid graph, $2 int limit. Returns id, by the job's key. Index: graph (id), node (graph, name), primary keys. No locks.
+-- $1 uuid graph, $2 int limit. Returns id, by the job's key. No locks.
+-- Index: graph (id), node (graph, name), undecided (job), job (key), running (job), ended (job).
 select j.id
 from towpath.node n join towpath.job j on j.key = n.job
 where n.graph = (select graph from towpath.graph where id = $1::uuid) and n.role & 8 = 0

@@ -1,6 +1,7 @@
 -- Makes parked runs ready, at the end of the head, in the order given. Lock, then look: it comes after the locks of their ids.
--- $1 text[] runs (ids). Returns lane, seq of each that was parked, in no order. Index: run (id), later (job). Locks: the rows
+-- $1 text[] runs (ids). Returns lane, seq of each that was parked, in no order. Locks: the rows
 -- of later, in the order of their keys; waits for another who wakes or promotes one, for that may come to nothing.
+-- Index: run (id), later (job), run (job).
 with parked as materialized (
   select l.job from towpath.later l
   where l.job = any(array(select r.job from towpath.run r where r.id = any($1::text[]))) and l.parked

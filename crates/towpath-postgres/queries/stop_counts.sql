@@ -1,6 +1,6 @@
 -- How the nodes of a graph stand, `end` left out.
--- $1 bigint graph (key). Returns ended, running (with a handler), unstarted (counts). Index: node (graph, name), primary
--- keys. No locks.
+-- $1 bigint graph (key). Returns ended, running (with a handler), unstarted (counts). No locks.
+-- Index: node (graph, name), ended (job), running (job).
 select count(x.job) as ended, count(r.job) as running, count(*) - count(x.job) - count(r.job) as unstarted
 from towpath.node n
 left join towpath.ended x on x.job = n.job

@@ -1,7 +1,8 @@
 -- Takes jobs from wherever they stand that is neither running nor over nor behind a parent.
 -- $1 bigint[] jobs (keys). Returns job, attempt, failures, crashes, in no order.
--- Index: job (key), ready (lane, turnout, seq), ready (job), later (job), blocked (job), undecided (job). Locks: those rows;
+-- Locks: those rows;
 -- waits for a claim that has them.
+-- Index: job (key), ready (lane, turnout, seq), ready (job), later (job), blocked (job), undecided (job).
 with head as (
   delete from towpath.ready h using towpath.job j
   where j.key = any($1::bigint[]) and h.lane = j.lane and h.turnout = -j.priority::int and h.seq = j.key

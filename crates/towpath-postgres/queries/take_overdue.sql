@@ -1,8 +1,9 @@
 -- Leases to a worker, for a decision, jobs whose deadline has passed before anybody claimed them. A deadline that is due
 -- goes, whether or not its job was there to take.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int first index, $5 int limit.
--- Returns job of each, in no order. Index: deadline (at, job), ready (lane, turnout, seq), ready (job), later (job),
--- blocked (job). Locks: those rows; locked ones are skipped.
+-- Returns job of each, in no order. Locks: those rows; locked ones are skipped.
+-- Index: deadline (at, job), deadline (job), job (key), ready (lane, turnout, seq), ready (job), later (job),
+-- blocked (job).
 with due as materialized (
   select job, at from towpath.deadline where at <= $1::bigint order by at, job limit $5::int for update skip locked
 ), seen as (

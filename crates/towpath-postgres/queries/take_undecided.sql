@@ -1,7 +1,8 @@
 -- Leases undecided nodes that nobody holds to a worker.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int first index, $5 int limit.
--- Returns job of each, in no order. Index: undecided (job), job (key), node (job), stop (graph). Locks: those rows;
+-- Returns job of each, in no order. Locks: those rows;
 -- locked ones are skipped.
+-- Index: undecided (job), node (job), job (key), stop (graph).
 with free as materialized (
   select job from towpath.undecided order by job limit $5::int for update skip locked
 ), gone as (

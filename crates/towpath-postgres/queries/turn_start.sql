@@ -2,7 +2,8 @@
 -- $1 uuid incarnation.
 -- Returns no row for an unknown worker; else worker (key), turn, settled, now (us), until_at (us or null),
 -- undecided (whether any is held), later (least due, us), deadline (least, us).
--- Index: worker (incarnation), later (due), deadline (at). Locks: the worker's row, but not against a heartbeat.
+-- Locks: the worker's row, but not against a heartbeat.
+-- Index: undecided (job), later (due, job), deadline (at, job), worker (incarnation), lease (worker).
 select w.worker, w.turn, w.settled, towpath.clock() as now,
   (select l.until_at from towpath.lease l where l.worker = w.worker) as until_at,
   exists (select 1 from towpath.undecided) as undecided,

@@ -1,9 +1,9 @@
 //! Adds nodes to a graph that is stored already.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use towpath_core::store::{Placed, Refusal};
-use towpath_core::{JobId, NodeName, ParentRef, PreparedAppend, StopReason, limits};
+use towpath_core::{JobId, NodeName, PreparedAppend, StopReason};
 use uuid::Uuid;
 
 use crate::enqueue::{Growth, KnownRuns, Stored, Written, known_jobs};
@@ -33,7 +33,7 @@ pub(crate) async fn append(
     growth.grow(inner, &graph, nodes, edges, &mut drawn.try_get::<_, Vec<i64>>(1)?.into_iter(), written)?;
     growth.write(session, now, written).await?;
 
-    let to_end = stored(edges.iter().filter(|edge| edge.child == nodes.len()).count() as u32);
+    let to_end = stored(append.edges_to_end());
     let (new_nodes, new_edges) = (stored(nodes.len() as u32), stored(edges.len() as u32));
     session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end]).await?;
 
@@ -59,15 +59,7 @@ enum Looked {
 async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Fault> {
     let id = append.graph();
     let refused = |refusal| Ok(Looked::Refused(refusal));
-    let wanted: BTreeSet<&str> = append
-        .edges()
-        .iter()
-        .filter_map(|edge| match &edge.parent {
-            ParentRef::Existing(name) => Some(name.as_str()),
-            ParentRef::New(_) => None,
-        })
-        .collect();
-    let wanted: Vec<&str> = wanted.into_iter().collect();
+    let wanted: Vec<&str> = append.parent_names().into_iter().map(NodeName::as_str).collect();
     let names: Vec<&str> = append.nodes().iter().map(|node| node.name.as_str()).collect();
     let Some(graph) = session.run(Query::AppendLockGraph, &[&id.as_uuid()]).await?.into_iter().next() else {
         return refused(Refusal::UnknownGraph { id });
@@ -90,10 +82,8 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     if let Some(reason) = stopped {
         return refused(Refusal::Stopped { graph: id, reason });
     }
-    if !taken.is_empty() {
-        let new = append.nodes().iter().map(|node| &node.name);
-        let names = new.filter(|name| taken.contains_key(name.as_str())).cloned().collect();
-        return refused(Refusal::NamesTaken { graph: id, names });
+    if let Some(taken) = append.refuse_taken(|name| taken.contains_key(name.as_str())) {
+        return refused(taken);
     }
     let mut end = None;
     let mut parents: HashMap<NodeName, i64> = HashMap::new();
@@ -104,7 +94,10 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
         }
     }
     let end = end.ok_or_else(|| Fault::corrupt("append", format!("graph {id} has no end")))?;
-    if let Some(refusal) = missing(append, &parents).or(too_large(append, graph.try_get(1)?, graph.try_get(2)?)) {
+    let refusal = append
+        .refuse_unknown(|name| parents.contains_key(name))
+        .or_else(|| append.refuse_too_large(count(graph.try_get(2).ok()?), count(graph.try_get(1).ok()?)));
+    if let Some(refusal) = refusal {
         return refused(refusal);
     }
     let ids: Vec<Uuid> = append.nodes().iter().map(|node| node.job.id.as_uuid()).collect();
@@ -117,33 +110,4 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
         return refused(refusal);
     }
     Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents }))
-}
-
-fn missing(append: &PreparedAppend, parents: &HashMap<NodeName, i64>) -> Option<Refusal> {
-    let mut names: Vec<NodeName> = Vec::new();
-    for edge in append.edges() {
-        if let ParentRef::Existing(name) = &edge.parent
-            && !parents.contains_key(name)
-            && !names.contains(name)
-        {
-            names.push(name.clone());
-        }
-    }
-    (!names.is_empty()).then(|| Refusal::UnknownParents { graph: append.graph(), names })
-}
-
-fn too_large(append: &PreparedAppend, edges: i32, nodes: i32) -> Option<Refusal> {
-    let nodes = count(nodes) as usize + append.nodes().len();
-    let edges = count(edges) as usize + append.edges().len();
-    // The edges to `end` are counted here, and there are about as many as nodes.
-    let edges_max = limits::GRAPH_EDGES_MAX + limits::GRAPH_NODES_MAX;
-    let (have, max, what) = if nodes > limits::GRAPH_NODES_MAX {
-        (nodes, limits::GRAPH_NODES_MAX, "nodes")
-    } else if edges > edges_max {
-        (edges, edges_max, "edges")
-    } else {
-        return None;
-    };
-    let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", append.graph());
-    Some(Refusal::Invalid { problem })
 }

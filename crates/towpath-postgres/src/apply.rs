@@ -17,7 +17,7 @@ use crate::store::{Inner, News};
 use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one order. Ends that follow each other are carried out together.
-pub(crate) async fn apply(inner: &Inner, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
+pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
     session.begin(Commit::Durable).await?;
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
     let mut orders = Orders { session: &session, now, order: &order, news: News::default(), lanes: Vec::new() };
@@ -39,7 +39,7 @@ pub(crate) async fn apply(inner: &Inner, session: Session, order: Arc<Order>) ->
     session.run(Query::Audit, &[&now, &order.actor, &order.reason, &actions, &targets, &outcomes]).await?;
     session.commit().await?;
     let Orders { mut news, lanes, .. } = orders;
-    news.ready(inner, &session, lanes).await?;
+    news.ready(&inner, &session, lanes).await?;
     Ok((Applied { now: Timestamp::from_micros(now), changes: answers }, news))
 }
 

@@ -5,17 +5,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_postgres::Row;
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, JobId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Timestamp,
+    Due, GraphId, JobId, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, RunId, Timestamp, Wiring,
 };
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{json, stored, trimmed};
+use crate::rows::{json, stored};
 use crate::session::{Commit, Session};
 use crate::store::{Inner, News};
 
@@ -75,7 +77,7 @@ impl Written {
 
 /// The way of a batch of jobs with different ids, none a run: written first, and only looked at where an id was there.
 async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Result<(Enqueued, News), Fault> {
-    let mut columns = Columns::default();
+    let (mut columns, mut ids) = (Jobs::default(), Vec::with_capacity(items.len()));
     let mut answers = Vec::with_capacity(items.len());
     let mut written = Written::default();
     for item in items {
@@ -84,15 +86,21 @@ async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Resul
         if answers.last().is_some_and(Result::is_ok) {
             let lane = inner.lanes.number(job)?;
             written.lanes.insert(lane);
-            columns.push(job, lane, None, None);
+            columns.add(job, lane, None, None);
+            ids.push(job.id.as_uuid());
         }
     }
-    let row = columns.write(session, None).await?;
+    let rows = columns.run(session, Query::EnqueueJobs, &[&None::<i64>]).await?;
+    let Some(row) = rows.first() else {
+        let now = Timestamp::from_micros(session.one(Query::Clock, &[]).await?.try_get(0)?);
+        return Ok((Enqueued { now, items: answers }, News::default()));
+    };
+    inner.server.commits.durable(Duration::ZERO);
     let now = Timestamp::from_micros(row.try_get(0)?);
     written.first = row.try_get(2)?;
-    if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(columns.ids.len()) {
+    if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(ids.len()) {
         let inserted: HashSet<Uuid> = row.try_get::<_, Option<Vec<Uuid>>>(3)?.unwrap_or_default().into_iter().collect();
-        let others: Vec<Uuid> = columns.ids.iter().filter(|id| !inserted.contains(id)).copied().collect();
+        let others: Vec<Uuid> = ids.iter().filter(|id| !inserted.contains(id)).copied().collect();
         let known = known_jobs(&session.run(Query::ExistingJobs, &[&others]).await?)?;
         for (item, answer) in items.iter().zip(&mut answers) {
             if let (Item::Job(job), Ok(_)) = (item, &answer)
@@ -145,7 +153,7 @@ async fn enqueue_part(
                     None => {
                         let lane = inner.lanes.number(job)?;
                         written.lanes.insert(lane);
-                        growth.jobs.push(job, lane, keys.next(), None);
+                        growth.job(job, lane, keys.next(), None);
                         known.insert(job.id, Known::New(job));
                         Ok(Placed::Inserted)
                     }
@@ -283,102 +291,96 @@ impl Seen<'_> {
     }
 }
 
-/// Jobs as columns.
-#[derive(Default)]
-pub(crate) struct Columns<'a> {
-    keys: Vec<Option<i64>>,
-    ids: Vec<Uuid>,
-    lanes: Vec<i32>,
-    priorities: Vec<i16>,
-    delays: Vec<Option<i64>>,
-    dues: Vec<Option<i64>>,
-    deadlines: Vec<Option<i64>>,
-    rules: Vec<Option<String>>,
-    tags: Vec<Option<String>>,
-    headers: Vec<Option<String>>,
-    codecs: Vec<i16>,
-    inputs: Vec<&'a [u8]>,
-    graphs: Vec<Option<i64>>,
-    parents: Vec<Option<Vec<u8>>>,
-    runs: Vec<Option<bool>>,
-    /// Of those that are runs, the key and the id.
-    run_ids: Vec<(i64, &'a str)>,
-}
+columns!(Jobs of JobRow<'a> {
+    key: Option<i64>,
+    id: Uuid,
+    lane: i32,
+    priority: i16,
+    delay_us: Option<i64>,
+    due_at: Option<i64>,
+    deadline: Option<i64>,
+    rules: Option<String>,
+    tags: Option<String>,
+    headers: Option<String>,
+    codec: i16,
+    input: &'a [u8],
+    graph: Option<i64>,
+    parents: Option<Vec<u8>>,
+    run: Option<bool>,
+});
 
-impl<'a> Columns<'a> {
+columns!(NewRuns of RunRow<'a> {
+    job: i64,
+    id: &'a str,
+});
+
+columns!(Graphs of GraphRow<'a> {
+    key: i64,
+    id: Uuid,
+    name: &'a str,
+    rules: Option<String>,
+    codec: Option<i16>,
+    input: Option<&'a [u8]>,
+    nodes: i32,
+    edges: i32,
+});
+
+columns!(Nodes of NodeRow<'a> {
+    job: i64,
+    graph: i64,
+    name: &'a str,
+    role: i16,
+    need: i32,
+    eager: bool,
+    left: i32,
+});
+
+columns!(Edges of EdgeRow<'a> {
+    parent: i64,
+    ord: i32,
+    child: i64,
+    verdicts: i32,
+    label: Option<&'a str>,
+});
+
+impl<'a> Jobs<'a> {
     /// `node`: the graph, and the parents unless it is `end`.
-    fn push(&mut self, job: &'a NewJob, lane: i32, key: Option<i64>, node: Option<(i64, Option<Vec<u8>>)>) {
-        let (delay, due) = match job.due {
+    fn add(&mut self, job: &'a NewJob, lane: i32, key: Option<i64>, node: Option<(i64, Option<Vec<u8>>)>) {
+        let (delay_us, due_at) = match job.due {
             Due::Now => (None, None),
             Due::After(wait) => (Some(towpath_core::micros(wait).min(DELAY_US_MAX)), None),
             Due::At(at) => (None, Some(at.as_micros())),
         };
-        self.keys.push(key);
-        self.ids.push(job.id.as_uuid());
-        self.lanes.push(lane);
-        self.priorities.push(job.priority);
-        self.delays.push(delay);
-        self.dues.push(due);
-        self.deadlines.push(job.deadline.map(Timestamp::as_micros));
-        self.rules.push(job.rules.to_stored());
-        self.tags.push(if job.tags.is_empty() { None } else { json(&job.tags) });
-        self.headers.push(if job.headers.is_empty() { None } else { json(&job.headers) });
-        self.codecs.push(job.input.codec.code());
-        self.inputs.push(&job.input.bytes);
-        self.graphs.push(node.as_ref().map(|(graph, _)| *graph));
-        self.parents.push(node.and_then(|(_, parents)| parents));
-        self.runs.push(job.run.as_ref().map(|_| true));
-        self.run_ids.extend(key.zip(job.run.as_ref().map(RunId::as_str)));
-    }
-
-    async fn write(&self, session: &Session, now: Option<i64>) -> Result<Row, Fault> {
-        let (keys, delays, dues) = (trimmed(&self.keys), trimmed(&self.delays), trimmed(&self.dues));
-        let (deadlines, rules) = (trimmed(&self.deadlines), trimmed(&self.rules));
-        let (tags, headers) = (trimmed(&self.tags), trimmed(&self.headers));
-        let (graphs, parents, runs) = (trimmed(&self.graphs), trimmed(&self.parents), trimmed(&self.runs));
-        session
-            .one(
-                Query::EnqueueJobs,
-                &[
-                    &now,
-                    &keys,
-                    &self.ids,
-                    &self.lanes,
-                    &self.priorities,
-                    &delays,
-                    &dues,
-                    &deadlines,
-                    &rules,
-                    &tags,
-                    &headers,
-                    &self.codecs,
-                    &self.inputs,
-                    &graphs,
-                    &parents,
-                    &runs,
-                ],
-            )
-            .await
-    }
-
-    async fn write_runs(&self, session: &Session) -> Result<(), Fault> {
-        if !self.run_ids.is_empty() {
-            let (jobs, ids): (Vec<i64>, Vec<&str>) = self.run_ids.iter().copied().unzip();
-            session.run(Query::InsertRuns, &[&jobs, &ids]).await?;
-        }
-        Ok(())
+        self.push(JobRow {
+            key,
+            id: job.id.as_uuid(),
+            lane,
+            priority: job.priority,
+            delay_us,
+            due_at,
+            deadline: job.deadline.map(Timestamp::as_micros),
+            rules: job.rules.to_stored(),
+            tags: if job.tags.is_empty() { None } else { json(&job.tags) },
+            headers: if job.headers.is_empty() { None } else { json(&job.headers) },
+            codec: job.input.codec.code(),
+            input: &job.input.bytes,
+            graph: node.as_ref().map(|(graph, _)| *graph),
+            parents: node.and_then(|(_, parents)| parents),
+            run: job.run.as_ref().map(|_| true),
+        });
     }
 }
 
 /// Everything that a part of a batch writes.
 #[derive(Default)]
 pub(crate) struct Growth<'a> {
-    jobs: Columns<'a>,
-    graphs: Vec<(i64, &'a PreparedGraph)>,
-    /// The job, its graph, and the node.
-    nodes: Vec<(i64, i64, &'a PreparedNode)>,
-    /// The parent, the place, the child, and the edge.
-    edges: Vec<(i64, i32, i64, &'a PreparedEdge)>,
+    jobs: Jobs<'a>,
+    runs: NewRuns<'a>,
+    graphs: Graphs<'a>,
+    nodes: Nodes<'a>,
+    edges: Edges<'a>,
+    /// How many jobs there are.
+    count: usize,
 }
 
 /// A graph that is stored already, as an append finds it.
@@ -398,9 +400,19 @@ impl<'a> Growth<'a> {
         written: &mut Written,
     ) -> Result<(), Fault> {
         let key = keys.next().ok_or(Fault::Again("too few keys"))?;
-        self.graphs.push((key, graph));
-        let stored = Stored { key, first_edge: 0, end: 0, parents: HashMap::new() };
-        self.grow(inner, &stored, graph.nodes(), graph.edges(), keys, written)
+        self.graphs.push(GraphRow {
+            key,
+            id: graph.id().as_uuid(),
+            name: graph.name().as_str(),
+            rules: graph.rules().to_stored(),
+            codec: graph.input().map(|input| input.codec.code()),
+            input: graph.input().map(|input| &input.bytes[..]),
+            // `end` is not counted.
+            nodes: stored(graph.nodes().len() as u32) - 1,
+            edges: stored(graph.edges().len() as u32),
+        });
+        let new = Stored { key, first_edge: 0, end: 0, parents: HashMap::new() };
+        self.grow(inner, &new, graph.nodes(), graph.edges(), keys, written)
     }
 
     pub(crate) fn grow(
@@ -413,103 +425,62 @@ impl<'a> Growth<'a> {
         written: &mut Written,
     ) -> Result<(), Fault> {
         let new: Vec<i64> = keys.take(nodes.len()).collect();
-        let mut parents: Vec<Vec<i64>> = vec![Vec::new(); nodes.len()];
-        let mut seen = HashSet::with_capacity(edges.len());
-        for edge in edges {
-            let parent = match &edge.parent {
-                ParentRef::New(place) => new.get(*place),
-                ParentRef::Existing(name) => graph.parents.get(name),
-            };
-            let parent = *parent.ok_or_else(|| Fault::corrupt("enqueue", "an edge leads from nowhere"))?;
-            let child = new.get(edge.child).copied().unwrap_or(graph.end);
-            self.edges.push((parent, graph.first_edge + stored(edge.ord), child, edge));
-            if let Some(of_child) = parents.get_mut(edge.child)
-                && seen.insert((parent, child))
-            {
-                of_child.push(parent);
-            }
+        let wiring = Wiring::of(nodes, edges, &new, &graph.parents, Some(graph.end));
+        let wiring = wiring.ok_or_else(|| Fault::corrupt("enqueue", "an edge leads from nowhere"))?;
+        for (parent, child, edge) in wiring.edges {
+            self.edges.push(EdgeRow {
+                parent,
+                ord: graph.first_edge + stored(edge.ord),
+                child,
+                verdicts: edge.verdicts.bits(),
+                label: edge.label.as_ref().map(|label| label.as_str()),
+            });
         }
-        for ((key, node), parents) in new.into_iter().zip(nodes).zip(parents) {
+        for ((key, node), parents) in new.into_iter().zip(nodes).zip(wiring.parents) {
             let lane = inner.lanes.number(&node.job)?;
-            let is_end = node.role.has(Role::END);
-            if !is_end && parents.is_empty() {
+            if parents.as_ref().is_some_and(Vec::is_empty) {
                 written.lanes.insert(lane);
             }
-            let parents = (!is_end).then(|| parents.iter().flat_map(|key| key.to_le_bytes()).collect());
-            self.jobs.push(&node.job, lane, Some(key), Some((graph.key, parents)));
-            self.nodes.push((key, graph.key, node));
+            let parents = parents.map(|parents| parents.iter().flat_map(|key| key.to_le_bytes()).collect());
+            self.job(&node.job, lane, Some(key), Some((graph.key, parents)));
+            self.nodes.push(NodeRow {
+                job: key,
+                graph: graph.key,
+                name: node.name.as_str(),
+                role: node.role.bits(),
+                need: stored(node.counters.need),
+                eager: node.counters.eager,
+                left: stored(node.counters.left),
+            });
         }
         Ok(())
+    }
+
+    fn job(&mut self, job: &'a NewJob, lane: i32, key: Option<i64>, node: Option<(i64, Option<Vec<u8>>)>) {
+        if let Some((job, id)) = key.zip(job.run.as_ref().map(RunId::as_str)) {
+            self.runs.push(RunRow { job, id });
+        }
+        self.jobs.add(job, lane, key, node);
+        self.count += 1;
     }
 
     pub(crate) async fn write(&self, session: &Session, now: i64, written: &mut Written) -> Result<(), Fault> {
         session.prepare(&[Query::EnqueueJobs, Query::InsertGraphs, Query::InsertNodes, Query::InsertEdges]).await?;
         session.prepare(&[Query::InsertRuns]).await?;
-        let jobs = self.jobs.write(session, Some(now));
-        let (row, ..) = futures_util::future::try_join5(
-            jobs,
-            self.jobs.write_runs(session),
-            self.write_graphs(session, now),
-            self.write_nodes(session),
-            self.write_edges(session),
+        let (jobs, ..) = futures_util::future::try_join5(
+            self.jobs.run(session, Query::EnqueueJobs, &[&Some(now)]),
+            self.runs.run(session, Query::InsertRuns, &[]),
+            self.graphs.run(session, Query::InsertGraphs, &[&now]),
+            self.nodes.run(session, Query::InsertNodes, &[]),
+            self.edges.run(session, Query::InsertEdges, &[]),
         )
         .await?;
-        if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(self.jobs.ids.len()) {
+        let Some(row) = jobs.first() else { return Ok(()) };
+        if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(self.count) {
             return Err(Fault::Again("a job was written meanwhile"));
         }
         let first: Option<i64> = row.try_get(2)?;
         written.first = written.first.into_iter().chain(first).min();
-        Ok(())
-    }
-
-    async fn write_graphs(&self, session: &Session, now: i64) -> Result<(), Fault> {
-        if self.graphs.is_empty() {
-            return Ok(());
-        }
-        let column = self.graphs.iter();
-        let keys: Vec<i64> = column.clone().map(|(key, _)| *key).collect();
-        let ids: Vec<Uuid> = column.clone().map(|(_, graph)| graph.id().as_uuid()).collect();
-        let names: Vec<&str> = column.clone().map(|(_, graph)| graph.name().as_str()).collect();
-        let rules: Vec<Option<String>> = column.clone().map(|(_, graph)| graph.rules().to_stored()).collect();
-        let codecs: Vec<Option<i16>> = column.clone().map(|(_, graph)| Some(graph.input()?.codec.code())).collect();
-        let inputs: Vec<Option<&[u8]>> = column.clone().map(|(_, graph)| Some(&graph.input()?.bytes[..])).collect();
-        // `end` is not counted.
-        let nodes: Vec<i32> = column.clone().map(|(_, graph)| stored(graph.nodes().len() as u32) - 1).collect();
-        let edges: Vec<i32> = column.map(|(_, graph)| stored(graph.edges().len() as u32)).collect();
-        session
-            .run(Query::InsertGraphs, &[&now, &keys, &ids, &names, &rules, &codecs, &inputs, &nodes, &edges])
-            .await?;
-        Ok(())
-    }
-
-    async fn write_nodes(&self, session: &Session) -> Result<(), Fault> {
-        if self.nodes.is_empty() {
-            return Ok(());
-        }
-        let column = self.nodes.iter();
-        let jobs: Vec<i64> = column.clone().map(|(job, ..)| *job).collect();
-        let graphs: Vec<i64> = column.clone().map(|(_, graph, _)| *graph).collect();
-        let names: Vec<&str> = column.clone().map(|(.., node)| node.name.as_str()).collect();
-        let roles: Vec<i16> = column.clone().map(|(.., node)| node.role.bits()).collect();
-        let needs: Vec<i32> = column.clone().map(|(.., node)| stored(node.counters.need)).collect();
-        let eager: Vec<bool> = column.clone().map(|(.., node)| node.counters.eager).collect();
-        let left: Vec<i32> = column.map(|(.., node)| stored(node.counters.left)).collect();
-        session.run(Query::InsertNodes, &[&jobs, &graphs, &names, &roles, &needs, &eager, &left]).await?;
-        Ok(())
-    }
-
-    async fn write_edges(&self, session: &Session) -> Result<(), Fault> {
-        if self.edges.is_empty() {
-            return Ok(());
-        }
-        let column = self.edges.iter();
-        let parents: Vec<i64> = column.clone().map(|(parent, ..)| *parent).collect();
-        let places: Vec<i32> = column.clone().map(|(_, place, ..)| *place).collect();
-        let children: Vec<i64> = column.clone().map(|(_, _, child, _)| *child).collect();
-        let verdicts: Vec<i32> = column.clone().map(|(.., edge)| edge.verdicts.bits()).collect();
-        let labels: Vec<Option<&str>> = column.map(|(.., edge)| Some(edge.label.as_ref()?.as_str())).collect();
-        let labels = trimmed(&labels);
-        session.run(Query::InsertEdges, &[&parents, &places, &children, &verdicts, &labels]).await?;
         Ok(())
     }
 }

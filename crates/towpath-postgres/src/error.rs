@@ -47,6 +47,21 @@ impl Fault {
         Self::Refused(StoreError::new(StoreErrorKind::Corrupt, doing, what))
     }
 
+    /// What the database said, if it may be of one job alone, so that others can be carried out without it.
+    pub(crate) fn of_one_job(&self) -> Option<String> {
+        match self {
+            Self::Refused(error) if error.kind == StoreErrorKind::Corrupt => Some(error.message.clone()),
+            Self::Database(error) => {
+                let (kind, _) = advice(error);
+                let said = error.as_db_error()?;
+                // A unique violation: whoever takes such care has tried it again already.
+                let is_of_one = matches!(kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid);
+                is_of_one.then(|| format!("{}: {}", said.code().code(), said.message()))
+            }
+            Self::Refused(_) | Self::Again(_) | Self::Slow => None,
+        }
+    }
+
     pub(crate) fn remedy(&self) -> Remedy {
         let error = match self {
             Self::Refused(_) => return Remedy::Tell,
@@ -83,7 +98,7 @@ impl Fault {
         };
         let (kind, advice) = advice(&error);
         let said =
-            error.as_db_error().map_or_else(|| error.to_string(), |e| format!("{}: {}", e.code().code(), e.message()));
+            error.as_db_error().map_or_else(|| in_full(&error), |e| format!("{}: {}", e.code().code(), e.message()));
         StoreError::new(kind, doing, format!("{advice} ({said})")).because(error)
     }
 }
@@ -102,16 +117,54 @@ fn is_lost(code: &SqlState) -> bool {
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+    io_error(error).is_some()
+}
+
+fn io_error(error: &tokio_postgres::Error) -> Option<&std::io::Error> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
+/// What the driver says, with what the machine said to it.
+pub(crate) fn in_full(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) if !error.to_string().contains(&source.to_string()) => format!("{error}: {source}"),
+        _ => error.to_string(),
+    }
+}
+
+/// Why no connection came about, or what became of it.
+fn without_code(error: &tokio_postgres::Error) -> (StoreErrorKind, &'static str) {
+    use std::io::ErrorKind;
+    match io_error(error).map(std::io::Error::kind) {
+        Some(ErrorKind::ConnectionRefused) => {
+            (StoreErrorKind::Unavailable, "no PostgreSQL listens there: start it, or correct host and port in the URL")
+        }
+        Some(ErrorKind::NotFound) => {
+            (StoreErrorKind::Unavailable, "there is no such socket: start PostgreSQL, or correct the host in the URL")
+        }
+        Some(ErrorKind::TimedOut) => {
+            (StoreErrorKind::Unavailable, "the host does not answer: check that it is up and that its port is open")
+        }
+        _ if error.to_string().starts_with("error connecting") => {
+            (StoreErrorKind::Unavailable, "the host cannot be reached: check its name and that it is up")
+        }
+        _ if error.is_closed() || is_io(error) => {
+            (StoreErrorKind::Unavailable, "the connection to PostgreSQL is lost: try again")
+        }
+        // Before anything was sent: the URL lacks something, such as a host or a password.
+        _ if error.to_string().starts_with("invalid configuration") => {
+            (StoreErrorKind::Invalid, "the URL of PostgreSQL lacks something")
+        }
+        _ if error.to_string().starts_with("error performing TLS") => {
+            (StoreErrorKind::Unsupported, "connections are not encrypted: leave sslmode out, and use a tunnel")
+        }
+        _ => (StoreErrorKind::Corrupt, "the answer of PostgreSQL cannot be read"),
+    }
 }
 
 fn advice(error: &tokio_postgres::Error) -> (StoreErrorKind, &'static str) {
     let Some(code) = error.code() else {
-        return if error.is_closed() || is_io(error) {
-            (StoreErrorKind::Unavailable, "the connection to PostgreSQL is lost: try again")
-        } else {
-            (StoreErrorKind::Corrupt, "the answer of PostgreSQL cannot be read")
-        };
+        return without_code(error);
     };
     match code.code() {
         "53100" => (StoreErrorKind::Full, "the disk of the PostgreSQL server is full: make room"),
@@ -119,9 +172,10 @@ fn advice(error: &tokio_postgres::Error) -> (StoreErrorKind, &'static str) {
         "42P01" | "3F000" | "42883" | "42703" => {
             (StoreErrorKind::SchemaTooOld, "the schema is missing or too old: migrate first")
         }
-        "42501" | "28000" | "28P01" | "3D000" => {
-            (StoreErrorKind::Unsupported, "PostgreSQL refuses the user or the database: check the URL and its rights")
-        }
+        "28P01" => (StoreErrorKind::Unsupported, "PostgreSQL refuses the password: correct it in the URL"),
+        "28000" => (StoreErrorKind::Unsupported, "PostgreSQL refuses the user: correct the URL, or let the user in"),
+        "3D000" => (StoreErrorKind::Unsupported, "there is no such database: make it, or correct its name in the URL"),
+        "42501" => (StoreErrorKind::Unsupported, "PostgreSQL refuses the user this: grant the right, or use another"),
         "54000" | "54001" | "22P05" | "22021" => (StoreErrorKind::Invalid, "PostgreSQL cannot keep such a value"),
         "53000" | "53200" | "53300" | "55P03" | "57014" | "40001" | "40P01" => {
             (StoreErrorKind::Unavailable, "PostgreSQL is busy: try again")

@@ -18,7 +18,7 @@ use crate::store::{Inner, News};
 use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one heartbeat.
-pub(crate) async fn extend(inner: &Inner, session: Session, beat: Arc<Beat>) -> Result<(BeatReply, News), Fault> {
+pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>) -> Result<(BeatReply, News), Fault> {
     session.begin(Commit::Lazy).await?;
     let (worker, now, fresh) = match beat.intent {
         Intent::Stay => renew(&session, &beat).await?,
@@ -63,7 +63,7 @@ pub(crate) async fn extend(inner: &Inner, session: Session, beat: Arc<Beat>) -> 
     let mut asked: Vec<_> = held.into_values().filter(|row| !back.contains(&job_key(row.fence.key))).collect();
     asked.sort_unstable_by_key(|row| (row.fence.token.turn, row.fence.token.index));
     let asked = asked.into_iter().filter_map(|row| Some((row.fence, row.cancel?))).collect();
-    news.ready(inner, &session, lanes).await?;
+    news.ready(&inner, &session, lanes).await?;
     let now = Timestamp::from_micros(now);
     Ok((BeatReply { now, lost, cancel: asked, handed_back: back.len() as u32 }, news))
 }
@@ -85,6 +85,7 @@ async fn renew(session: &Session, beat: &Beat) -> Result<(i64, i64, bool), Fault
                 &signed(host.started),
                 &signed(identity.build),
                 &json(&identity.queues).unwrap_or_default(),
+                &json(&identity.kinds).filter(|_| !identity.kinds.is_empty()),
                 &lease,
             ],
         )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
     CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
@@ -79,9 +79,10 @@ impl Inspect for PostgresStore {
                     worker: incarnation(row.try_get(0)?),
                     name: row.try_get(1)?,
                     queues: parsed(row.try_get(2)?).unwrap_or_default(),
-                    running: u32::try_from(number(row, 3)?).unwrap_or(u32::MAX),
-                    started_at: Timestamp::from_micros(row.try_get(4)?),
-                    lease_until: Timestamp::from_micros(row.try_get(5)?),
+                    kinds: parsed(row.try_get(3)?).unwrap_or_default(),
+                    running: u32::try_from(number(row, 4)?).unwrap_or(u32::MAX),
+                    started_at: Timestamp::from_micros(row.try_get(5)?),
+                    lease_until: Timestamp::from_micros(row.try_get(6)?),
                 })
             };
             rows.iter().map(line).collect()
@@ -226,8 +227,16 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
         session.run(Query::GraphEdges, &[&line.key]),
     )
     .await?;
+    let stopped = match line.stop {
+        Some(reason) => {
+            let at = Timestamp::from_micros(row.try_get(10)?);
+            Some(StopLine { reason, at, actor: row.try_get(11)?, why: row.try_get(12)? })
+        }
+        None => None,
+    };
     Ok(Some(GraphDetail {
         line,
+        stopped,
         input: payload(row.try_get(8)?, row.try_get(9)?),
         nodes: nodes.iter().map(node_line).collect::<Result<_, _>>()?,
         edges: edges.iter().map(edge_line).collect::<Result<_, _>>()?,

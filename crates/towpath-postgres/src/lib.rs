@@ -6,7 +6,9 @@
 
 mod append;
 mod apply;
+mod care;
 mod claim;
+mod columns;
 mod combine;
 mod enqueue;
 mod error;
@@ -31,8 +33,12 @@ mod signal;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transact;
 mod turn;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
 pub use store::{PostgresOptions, PostgresStore};
+/// The driver, of which a transactional step is given a client.
+pub use tokio_postgres;
+pub use transact::PostgresBody;

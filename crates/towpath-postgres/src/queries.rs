@@ -23,6 +23,12 @@ impl Query {
     /// How many there are.
     pub(crate) const COUNT: usize = TABLE.len();
 
+    /// The text of its file.
+    #[cfg(test)]
+    pub(crate) fn source(self) -> &'static str {
+        TABLE[self as usize].0
+    }
+
     /// The types of its parameters. They are always declared: a statement without a name has them
     /// nowhere else.
     pub(crate) fn types(self) -> &'static [Type] {
@@ -53,6 +59,9 @@ macro_rules! queries {
         }
 
         impl Query {
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
             /// The name of its file.
             pub(crate) fn name(self) -> &'static str {
                 match self {
@@ -81,12 +90,14 @@ queries! {
     AttemptList = "attempt_list" (UUID);
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
-    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, INT8);
+    Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
     Census = "census" ();
     Claim = "claim" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
     );
+    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4);
+    ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
@@ -104,6 +115,7 @@ queries! {
     FindGraph = "find_graph" (UUID);
     FindJobs = "find_jobs" (UUID_ARRAY);
     GraphEdges = "graph_edges" (INT8);
+    GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);
@@ -120,6 +132,7 @@ queries! {
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
+    LaterLook = "later_look" (INT8, INT4);
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
@@ -150,7 +163,7 @@ queries! {
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
     SettleAttempts = "settle_attempts" (
-        INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4
+        INT8, INT4, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY
     );
     SettleBlock = "settle_block" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, TEXT_ARRAY
@@ -180,6 +193,7 @@ queries! {
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
+    TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);

@@ -1,9 +1,10 @@
 //! What the runtime and the core's plans read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
-use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, RunId, State, Timestamp, limits};
+use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -59,6 +60,12 @@ async fn seen(session: &Session, keys: &[i64]) -> Result<Vec<Upstream>, Fault> {
     rows.iter().map(line).collect()
 }
 
+pub(crate) async fn graph_input(session: Session, graph: GraphId) -> Result<Option<Payload>, Fault> {
+    let rows = session.run(Query::GraphInput, &[&graph.as_uuid()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(payload(row.try_get(0)?, row.try_get(1)?))
+}
+
 pub(crate) async fn settleable(session: Session, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     let rows = session.run(Query::Settleable, &[&graph.as_uuid(), &limit]).await?;
@@ -83,7 +90,7 @@ pub(crate) async fn peers(session: Session) -> Result<Vec<Peer>, Fault> {
     rows.iter().map(peer).collect()
 }
 
-pub(crate) async fn ended(session: Session, jobs: &[JobId]) -> Result<Vec<Option<Ended>>, Fault> {
+pub(crate) async fn ended(session: Session, jobs: Arc<Vec<JobId>>) -> Result<Vec<Option<Ended>>, Fault> {
     let ids: Vec<Uuid> = jobs.iter().map(JobId::as_uuid).collect();
     let mut found: HashMap<JobId, Ended> = HashMap::with_capacity(jobs.len());
     for row in session.run(Query::Ended, &[&ids]).await? {
@@ -113,7 +120,7 @@ pub(crate) async fn entries(session: Session, from: (JobId, u32, u32), limit: u3
     rows.iter().map(entry).collect()
 }
 
-pub(crate) async fn inbox(session: Session, run: &RunId, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
+pub(crate) async fn inbox(session: Session, run: Arc<RunId>, after: i64, limit: u32) -> Result<Vec<InboxLine>, Fault> {
     let limit = stored(limit.min(limits::PAGE_MAX));
     let rows = session.run(Query::ArrivalList, &[&run.as_str(), &after, &limit]).await?;
     let line = |row: &tokio_postgres::Row| {

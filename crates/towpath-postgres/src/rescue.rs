@@ -13,11 +13,15 @@ use crate::queries::Query;
 use crate::release::Holder;
 use crate::rows::{Holding, signed};
 use crate::session::{Commit, Session};
-use crate::store::Inner;
+use crate::store::{Inner, News};
 use crate::turn::Opened;
 
 /// Carries out one rescue.
-pub(crate) async fn rescue(inner: &Inner, session: Session, ask: Arc<Rescue>) -> Result<RescueReply, Fault> {
+pub(crate) async fn rescue(
+    inner: Arc<Inner>,
+    session: Session,
+    ask: Arc<Rescue>,
+) -> Result<(RescueReply, News), Fault> {
     session.begin(Commit::Lazy).await?;
     let started = session.run(Query::TurnStart, &[&ask.worker.as_uuid()]).await?;
     let opened = Opened::of(&started, ask.worker.as_uuid(), ask.number, "rescue")?;
@@ -35,8 +39,8 @@ pub(crate) async fn rescue(inner: &Inner, session: Session, ask: Arc<Rescue>) ->
     }
     let mut holding = Holding { lanes: &inner.lanes, worker: ask.worker, turn: ask.number, ends: HashMap::new() };
     let holder = Holder { worker: opened.worker, turn, index: i32::from(u16::MAX) + 1 };
-    let rows = claim::held(inner, &session, &mut holding, &holder).await?;
+    let rows = claim::held(&inner, &session, &mut holding, &holder).await?;
     session.commit().await?;
     let rescued = rows.iter().map(|row| holding.rescued(row)).collect::<Result<_, _>>()?;
-    Ok(RescueReply { now: Timestamp::from_micros(opened.now), rescued })
+    Ok((RescueReply { now: Timestamp::from_micros(opened.now), rescued }, News::default()))
 }

@@ -14,11 +14,6 @@ use uuid::Uuid;
 use crate::error::Fault;
 use crate::lanes::Lanes;
 
-/// A column of which the nulls at its end are left out; `unnest` puts them back.
-pub(crate) fn trimmed<T>(column: &[Option<T>]) -> &[Option<T>] {
-    &column[..column.iter().rposition(Option::is_some).map_or(0, |last| last + 1)]
-}
-
 /// A `u64` in the sixty-four bits of a `bigint`.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::from_ne_bytes(number.to_ne_bytes())

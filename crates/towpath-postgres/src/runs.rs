@@ -6,6 +6,7 @@ use std::time::Duration;
 use towpath_core::store::{Move, Settle};
 use towpath_core::{Payload, Timestamp};
 
+use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{count, job_key, stored};
@@ -82,6 +83,11 @@ fn asks(item: &Settle) -> bool {
 }
 
 impl Run {
+    /// A run of which only the journal is of interest.
+    pub(crate) fn seen(chapter: i32, entries: i32) -> Self {
+        Self { chapter, entries, alone: true, arrived: 0 }
+    }
+
     pub(crate) fn sight(&self, read: Option<u32>) -> Sight {
         if read.is_some_and(|read| self.arrived > read) {
             Sight::Unread
@@ -109,32 +115,19 @@ impl Sight {
     }
 }
 
-/// Entries to append, by column.
-#[derive(Default)]
-pub(crate) struct Journal {
-    runs: Vec<i64>,
-    chapters: Vec<i32>,
-    seqs: Vec<i32>,
-    codecs: Vec<i16>,
-    bytes: Vec<Vec<u8>>,
-}
+columns!(Journal of EntryRow {
+    run: i64,
+    chapter: i32,
+    seq: i32,
+    codec: i16,
+    bytes: Vec<u8>,
+});
 
 impl Journal {
-    pub(crate) fn push(&mut self, job: i64, run: &Run, entries: &[Payload]) {
+    pub(crate) fn append(&mut self, job: i64, run: &Run, entries: &[Payload]) {
         for (entry, seq) in entries.iter().zip(count(run.entries)..) {
-            self.runs.push(job);
-            self.chapters.push(run.chapter);
-            self.seqs.push(stored(seq));
-            self.codecs.push(entry.codec.code());
-            self.bytes.push(entry.bytes.to_vec());
+            let (codec, bytes) = (entry.codec.code(), entry.bytes.to_vec());
+            self.push(EntryRow { run: job, chapter: run.chapter, seq: stored(seq), codec, bytes });
         }
-    }
-
-    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
-        if !self.runs.is_empty() {
-            let Self { runs, chapters, seqs, codecs, bytes } = self;
-            session.run(Query::SettleJournal, &[&now, runs, chapters, seqs, codecs, bytes]).await?;
-        }
-        Ok(())
     }
 }

@@ -6,14 +6,14 @@
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as SyncMutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
-use towpath_core::store::{BoxFuture, StoreResult};
+use towpath_core::store::{BoxFuture, Commits, StoreResult};
 
 use crate::error::{Fault, Remedy};
 use crate::pooler::{self, Pooler};
@@ -27,6 +27,7 @@ pub(crate) struct Server {
     pub(crate) unnamed: AtomicBool,
     pooler: Pooler,
     looked: OnceCell<()>,
+    pub(crate) commits: Commits,
     /// Where a test holds a verb still. Never set otherwise.
     pub(crate) pause: OnceLock<Pause>,
 }
@@ -51,6 +52,8 @@ struct Open {
     client: Client,
     server: Arc<Server>,
     prepared: SyncMutex<Vec<Option<Statement>>>,
+    /// When the last statement was answered, and whether its transaction waits for the disk.
+    answered: SyncMutex<(Instant, Commit)>,
     /// Keeps statements in their order while a test pauses one of them.
     order: Mutex<()>,
 }
@@ -117,15 +120,22 @@ impl Session {
     }
 
     async fn send(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
-        if self.0.server.unnamed.load(Ordering::Relaxed) {
+        let rows = if self.0.server.unnamed.load(Ordering::Relaxed) {
             let typed: Vec<_> = params.iter().copied().zip(query.types().iter().cloned()).collect();
-            return Ok(self.0.client.query_typed(self.0.server.queries.text(query), &typed).await?);
-        }
-        let statement = match self.prepared(query) {
-            Some(statement) => statement,
-            None => self.prepare_one(query).await?,
+            self.0.client.query_typed(self.0.server.queries.text(query), &typed).await?
+        } else {
+            let statement = match self.prepared(query) {
+                Some(statement) => statement,
+                None => self.prepare_one(query).await?,
+            };
+            self.0.client.query(&statement, params).await?
         };
-        Ok(self.0.client.query(&statement, params).await?)
+        self.answered().0 = Instant::now();
+        Ok(rows)
+    }
+
+    fn answered(&self) -> MutexGuard<'_, (Instant, Commit)> {
+        self.0.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a statement that answers one row.
@@ -135,14 +145,24 @@ impl Session {
     }
 
     pub(crate) async fn begin(&self, commit: Commit) -> Result<(), Fault> {
+        self.answered().1 = commit;
         match commit {
             Commit::Durable => self.bound("begin", BEGIN).await,
             Commit::Lazy => self.bound("begin", &format!("{BEGIN}; set local synchronous_commit to off")).await,
         }
     }
 
+    /// Commits, and counts it. A commit is sent behind the statements before it, so its time begins when the last of them
+    /// is answered: from then on the server does nothing else for this session.
     pub(crate) async fn commit(&self) -> Result<(), Fault> {
-        self.bound("commit", "commit").await
+        let sent = Instant::now();
+        self.bound("commit", "commit").await?;
+        let (answered, commit) = *self.answered();
+        match commit {
+            Commit::Durable => self.0.server.commits.durable(answered.max(sent).elapsed()),
+            Commit::Lazy => self.0.server.commits.lazy(),
+        }
+        Ok(())
     }
 
     /// Begins or ends a transaction.
@@ -151,6 +171,11 @@ impl Session {
             None => self.batch(text).await,
             Some(pause) => self.paused(pause, name, self.batch(text)).await,
         }
+    }
+
+    /// The connection itself, for statements of an application inside a transaction of the store's.
+    pub(crate) fn client(&self) -> &Client {
+        &self.0.client
     }
 
     /// Asks for one value, as text, without a statement of its own.
@@ -247,7 +272,15 @@ impl Link {
 impl Server {
     pub(crate) fn new(config: Config, queries: Queries, pooler: Pooler) -> Self {
         let unnamed = AtomicBool::new(pooler != Pooler::None);
-        Self { config, queries, unnamed, pooler, looked: OnceCell::new(), pause: OnceLock::new() }
+        Self {
+            config,
+            queries,
+            unnamed,
+            pooler,
+            looked: OnceCell::new(),
+            commits: Commits::default(),
+            pause: OnceLock::new(),
+        }
     }
 
     pub(crate) async fn connect(self: &Arc<Self>) -> Result<Session, Fault> {
@@ -259,7 +292,8 @@ impl Server {
             }
         });
         let prepared = SyncMutex::new(vec![None; Query::COUNT]);
-        Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared, order: Mutex::new(()) })))
+        let answered = SyncMutex::new((Instant::now(), Commit::Lazy));
+        Ok(Session(Arc::new(Open { client, server: Arc::clone(self), prepared, answered, order: Mutex::new(()) })))
     }
 }
 

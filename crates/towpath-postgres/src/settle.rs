@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::{try_join, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
 use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{branches, cancel, job_key, json, signed, stored, trimmed, with};
+use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
 use crate::runs::{Journal, Runs, Sight};
-use crate::session::Session;
+use crate::session::{Params, Session};
 use crate::store::News;
 
 /// The statements that a plan may need.
@@ -39,17 +41,14 @@ pub(crate) struct Looked {
 #[derive(Default)]
 pub(crate) struct Plan {
     ends: Ends,
+    outputs: Outputs,
     records: Records,
-    again: Moved,
-    due: Vec<Option<i64>>,
-    parked: Vec<Option<bool>>,
+    again: Again,
     journal: Journal,
-    blocked: Moved,
-    builds: Vec<i64>,
-    reasons: Vec<String>,
+    blocked: Blocked,
     closed: Closed,
     /// Nodes whose end stops their graph.
-    stops: Vec<i64>,
+    pub(crate) stops: Vec<i64>,
     /// Nodes that ended: their children are to be counted.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
@@ -57,70 +56,61 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<i32>,
 }
 
-#[derive(Default)]
-struct Ends {
-    jobs: Vec<i64>,
-    states: Vec<i16>,
-    causes: Vec<Option<String>>,
-    counters: ColumnsOfCounters,
-    started_at: Vec<Option<i64>>,
-    prune_at: Vec<Option<i64>>,
-    branches: Vec<Option<String>>,
-    outputs: Vec<i64>,
-    codecs: Vec<i16>,
-    bytes: Vec<Vec<u8>>,
-}
+columns!(Ends of EndRow {
+    job: i64,
+    state: i16,
+    cause: Option<String>,
+    attempt: i32,
+    failures: i32,
+    crashes: i32,
+    started_at: Option<i64>,
+    prune_at: Option<i64>,
+    branches: Option<String>,
+});
 
-#[derive(Default)]
-struct ColumnsOfCounters {
-    attempts: Vec<i32>,
-    failures: Vec<i32>,
-    crashes: Vec<i32>,
-}
+columns!(Outputs of OutputRow {
+    job: i64,
+    codec: i16,
+    bytes: Vec<u8>,
+});
 
-#[derive(Default)]
-struct Records {
-    jobs: Vec<i64>,
-    attempts: Vec<i32>,
-    outcomes: Vec<i16>,
-    started_at: Vec<i64>,
-    errors: Vec<Option<String>>,
-    logs: Vec<Option<String>>,
-}
+columns!(Records of RecordRow {
+    job: i64,
+    attempt: i32,
+    outcome: i16,
+    started_at: i64,
+    error: Option<String>,
+    log: Option<String>,
+});
 
-#[derive(Default)]
-struct Moved {
-    jobs: Vec<i64>,
-    lanes: Vec<i32>,
-    turnouts: Vec<i32>,
-    counters: ColumnsOfCounters,
-}
+columns!(Again of AgainRow {
+    job: i64,
+    due: Option<i64>,
+    lane: i32,
+    turnout: i32,
+    attempt: i32,
+    failures: i32,
+    crashes: i32,
+    parked: Option<bool>,
+});
 
-#[derive(Default)]
-struct Closed {
-    graphs: Vec<i64>,
-    ends: Vec<i16>,
-    counts: Vec<String>,
-    prune_at: Vec<i64>,
-}
+columns!(Blocked of BlockedRow {
+    job: i64,
+    build: i64,
+    lane: i32,
+    turnout: i32,
+    attempt: i32,
+    failures: i32,
+    crashes: i32,
+    reason: String,
+});
 
-impl ColumnsOfCounters {
-    fn push(&mut self, counters: Counters) {
-        self.attempts.push(stored(counters.attempt));
-        self.failures.push(stored(counters.failures));
-        self.crashes.push(stored(counters.crashes));
-    }
-}
-
-impl Moved {
-    fn push(&mut self, row: &Row, counters: Counters) -> Result<(), Fault> {
-        self.jobs.push(row.try_get(0)?);
-        self.lanes.push(row.try_get(9)?);
-        self.turnouts.push(row.try_get(10)?);
-        self.counters.push(counters);
-        Ok(())
-    }
-}
+columns!(Closed of ClosedRow {
+    graph: i64,
+    end: i16,
+    counts: String,
+    prune_at: i64,
+});
 
 impl Plan {
     /// Decides each item by the locked rows of `settle_look`. One that has no row, as a plain one, is stale so far.
@@ -168,7 +158,7 @@ impl Plan {
         let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
         let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
         if matches!(answer, Settled::Done | Settled::Cancelled) {
-            self.journal.push(job, run, &item.journal);
+            self.journal.append(job, run, &item.journal);
         }
         Ok(answer)
     }
@@ -199,28 +189,24 @@ impl Plan {
                 news.undecided = true;
             }
             Move::Again { after, counters, record } => {
-                self.again.push(row, *counters)?;
                 let due = (!after.is_zero()).then(|| (Timestamp::from_micros(now) + *after).as_micros());
-                self.due.push(due);
-                self.parked.push(None);
+                self.put_back(job, place(row)?, *counters, due, None);
                 self.lanes.push(row.try_get(9)?);
                 if let Some(record) = record {
-                    self.records.push(job, record, row.try_get(6)?);
+                    self.record(job, record, row.try_get(6)?);
                 }
             }
             Move::Block { reason, build, counters } => {
-                self.blocked.push(row, *counters)?;
-                self.builds.push(signed(*build));
-                self.reasons.push(reason.clone());
+                let ((lane, turnout), build, reason) = (place(row)?, signed(*build), without_nul(reason));
+                let (attempt, failures, crashes) = stored_counters(*counters);
+                self.blocked.push(BlockedRow { job, build, lane, turnout, attempt, failures, crashes, reason });
             }
             Move::Park { until, counters } => {
-                self.again.push(row, *counters)?;
                 let due = sight.due(*until, now);
+                self.put_back(job, place(row)?, *counters, due, Some(true));
                 if due != Some(Timestamp::NEVER.as_micros()) {
                     self.lanes.push(row.try_get(9)?);
                 }
-                self.due.push(due);
-                self.parked.push(Some(true));
             }
             Move::Stay => {}
         }
@@ -244,7 +230,7 @@ impl Plan {
         let job = row.try_get(0)?;
         self.end_job(job, ending, started_at, lone, now);
         if let Some(record) = &ending.record {
-            self.records.push(job, record, row.try_get(6)?);
+            self.record(job, record, row.try_get(6)?);
         }
         news.cancel |= ending.stop.is_some();
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
@@ -253,11 +239,20 @@ impl Plan {
 
     /// Ends a job, wherever it stands; its row there is gone, or goes with this.
     pub(crate) fn end_job(&mut self, job: i64, ending: &Ending, started_at: Option<i64>, lone: bool, now: i64) {
-        self.ends.push(job, ending, started_at, lone, now);
+        let (attempt, failures, crashes) = stored_counters(ending.counters);
+        self.ends.push(EndRow {
+            job,
+            state: ending.end.code(),
+            cause: ending.cause.as_ref().and_then(json),
+            attempt,
+            failures,
+            crashes,
+            started_at,
+            prune_at: lone.then(|| (Timestamp::from_micros(now) + ending.keep).as_micros()),
+            branches: branches(&ending.branches),
+        });
         if let Some(output) = &ending.output {
-            self.ends.outputs.push(job);
-            self.ends.codecs.push(output.codec.code());
-            self.ends.bytes.push(output.bytes.to_vec());
+            self.outputs.push(OutputRow { job, codec: output.codec.code(), bytes: output.bytes.to_vec() });
         }
         if !lone {
             self.nodes.push(job);
@@ -265,9 +260,29 @@ impl Plan {
         }
     }
 
-    /// Keeps the record of a job that has not just run.
+    /// Makes a job ready again, at once or when it is due.
+    pub(crate) fn put_back(
+        &mut self,
+        job: i64,
+        (lane, turnout): (i32, i32),
+        counters: Counters,
+        due: Option<i64>,
+        parked: Option<bool>,
+    ) {
+        let (attempt, failures, crashes) = stored_counters(counters);
+        self.again.push(AgainRow { job, due, lane, turnout, attempt, failures, crashes, parked });
+    }
+
+    /// Keeps the record of an attempt.
     pub(crate) fn record(&mut self, job: i64, record: &AttemptRecord, started_at: i64) {
-        self.records.push(job, record, started_at);
+        self.records.push(RecordRow {
+            job,
+            attempt: stored(record.attempt),
+            outcome: record.outcome.code(),
+            started_at,
+            error: record.error.as_deref().map(without_nul),
+            log: record.log.as_deref().map(without_nul),
+        });
     }
 
     fn close(&mut self, closing: &Closing, row: &Row, now: i64, news: &mut News) -> Result<Settled, Fault> {
@@ -278,132 +293,55 @@ impl Plan {
         self.end_job(row.try_get(0)?, &ending, None, false, now);
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
         let counts: Vec<_> = closing.counts.iter().map(|c| (c.end.code(), c.role.bits(), c.nodes)).collect();
-        self.closed.graphs.push(graph);
-        self.closed.ends.push(closing.end.code());
-        self.closed.counts.push(json(&counts).unwrap_or_default());
-        self.closed.prune_at.push((Timestamp::from_micros(now) + closing.keep).as_micros());
+        self.closed.push(ClosedRow {
+            graph,
+            end: closing.end.code(),
+            counts: json(&counts).unwrap_or_default(),
+            prune_at: (Timestamp::from_micros(now) + closing.keep).as_micros(),
+        });
         Ok(Settled::Done)
     }
 
     /// Writes everything, in one go; answers the graphs that are over.
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Vec<GraphId>, Fault> {
-        let ends = futures_util::future::try_join3(self.ends.write(session, now), self.ends.outputs(session), async {
-            if !self.stops.is_empty() {
-                session.run(Query::StopByFailure, &[&now, &self.stops]).await?;
-            }
-            self.records.write(session, now).await
-        });
-        let moves = futures_util::future::try_join4(
-            self.write_again(session),
-            self.write_blocked(session),
-            self.closed.write(session, now),
-            self.journal.write(session, now),
+        let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
+        let (at, at_and_kept): (Params<'_>, Params<'_>) = (&[&now], &[&now, &kept]);
+        let ends = try_join4(
+            self.ends.run(session, Query::SettleEnd, at),
+            self.outputs.run(session, Query::SettleOutput, &[]),
+            self.records.run(session, Query::SettleAttempts, at_and_kept),
+            hold_back(session, now, &self.stops),
         );
-        let (_, (_, _, graphs, ())) = futures_util::future::try_join(ends, moves).await?;
+        let moves = try_join4(
+            self.again.run(session, Query::SettleAgain, &[]),
+            self.blocked.run(session, Query::SettleBlock, &[]),
+            self.closed.run(session, Query::SettleClose, at),
+            self.journal.run(session, Query::SettleJournal, at),
+        );
+        let (_, (_, _, graphs, _)) = try_join(ends, moves).await?;
         graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
     }
-
-    async fn write_again(&self, session: &Session) -> Result<(), Fault> {
-        let Moved { jobs, lanes, turnouts, counters } = &self.again;
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let ColumnsOfCounters { attempts, failures, crashes } = counters;
-        let (due, parked) = (trimmed(&self.due), trimmed(&self.parked));
-        session.run(Query::SettleAgain, &[jobs, &due, lanes, turnouts, attempts, failures, crashes, &parked]).await?;
-        Ok(())
-    }
-
-    async fn write_blocked(&self, session: &Session) -> Result<(), Fault> {
-        let Moved { jobs, lanes, turnouts, counters } = &self.blocked;
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let ColumnsOfCounters { attempts, failures, crashes } = counters;
-        session
-            .run(Query::SettleBlock, &[jobs, &self.builds, lanes, turnouts, attempts, failures, crashes, &self.reasons])
-            .await?;
-        Ok(())
-    }
 }
 
-impl Ends {
-    fn push(&mut self, job: i64, ending: &Ending, started_at: Option<i64>, lone: bool, now: i64) {
-        self.jobs.push(job);
-        self.states.push(ending.end.code());
-        self.causes.push(ending.cause.as_ref().and_then(json));
-        self.counters.push(ending.counters);
-        self.started_at.push(started_at);
-        self.prune_at.push(lone.then(|| (Timestamp::from_micros(now) + ending.keep).as_micros()));
-        self.branches.push(branches(&ending.branches));
+/// Holds back the graphs of nodes that have failed.
+pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Result<(), Fault> {
+    if !nodes.is_empty() {
+        session.run(Query::StopByFailure, &[&now, &nodes]).await?;
     }
-
-    async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
-        if self.jobs.is_empty() {
-            return Ok(());
-        }
-        let ColumnsOfCounters { attempts, failures, crashes } = &self.counters;
-        let (causes, branches) = (trimmed(&self.causes), trimmed(&self.branches));
-        let (started_at, prune_at) = (trimmed(&self.started_at), trimmed(&self.prune_at));
-        session
-            .run(
-                Query::SettleEnd,
-                &[
-                    &now,
-                    &self.jobs,
-                    &self.states,
-                    &causes,
-                    attempts,
-                    failures,
-                    crashes,
-                    &started_at,
-                    &prune_at,
-                    &branches,
-                ],
-            )
-            .await?;
-        Ok(())
-    }
-
-    async fn outputs(&self, session: &Session) -> Result<(), Fault> {
-        if !self.outputs.is_empty() {
-            session.run(Query::SettleOutput, &[&self.outputs, &self.codecs, &self.bytes]).await?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-impl Records {
-    fn push(&mut self, job: i64, record: &AttemptRecord, started_at: i64) {
-        self.jobs.push(job);
-        self.attempts.push(stored(record.attempt));
-        self.outcomes.push(record.outcome.code());
-        self.started_at.push(started_at);
-        // PostgreSQL keeps no NUL in a text, and an outcome must not be lost for one.
-        self.errors.push(record.error.as_ref().map(|error| error.replace('\0', "\u{2400}")));
-        self.logs.push(record.log.as_ref().map(|log| log.replace('\0', "\u{2400}")));
-    }
-
-    async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
-        if self.jobs.is_empty() {
-            return Ok(());
-        }
-        let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
-        session
-            .run(
-                Query::SettleAttempts,
-                &[&now, &self.jobs, &self.attempts, &self.outcomes, &self.started_at, &self.errors, &self.logs, &kept],
-            )
-            .await?;
-        Ok(())
-    }
+/// The lane and the turnout of a row of `settle_look`.
+fn place(row: &Row) -> Result<(i32, i32), Fault> {
+    Ok((row.try_get(9)?, row.try_get(10)?))
 }
 
-impl Closed {
-    async fn write(&self, session: &Session, now: i64) -> Result<Vec<Row>, Fault> {
-        if self.graphs.is_empty() {
-            return Ok(Vec::new());
-        }
-        session.run(Query::SettleClose, &[&now, &self.graphs, &self.ends, &self.counts, &self.prune_at]).await
-    }
+fn stored_counters(counters: Counters) -> (i32, i32, i32) {
+    let Counters { attempt, failures, crashes } = counters;
+    (stored(attempt), stored(failures), stored(crashes))
+}
+
+/// PostgreSQL keeps no NUL in a text, and an outcome must not be lost for one.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{2400}")
 }

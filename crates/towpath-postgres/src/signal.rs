@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{Arrival, Delivery, Refusal, Signalled};
 use towpath_core::{Timestamp, limits};
 
+use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::stored;
@@ -18,7 +19,7 @@ use crate::store::{Inner, News};
 
 /// Carries out one transaction of signals: look, write.
 pub(crate) async fn signal(
-    inner: &Inner,
+    inner: Arc<Inner>,
     session: Session,
     arrivals: Arc<Vec<Arrival>>,
 ) -> Result<(Signalled, News), Fault> {
@@ -33,7 +34,8 @@ pub(crate) async fn signal(
     for (lane, seq) in &woken {
         inner.inserted(std::iter::once(*lane), Some(*seq));
     }
-    news.ready(inner, &session, woken.into_iter().map(|(lane, _)| lane).collect()).await?;
+    news.signalled = arrivals.iter().map(|arrival| arrival.run.clone()).collect();
+    news.ready(&inner, &session, woken.into_iter().map(|(lane, _)| lane).collect()).await?;
     Ok((Signalled { now: Timestamp::from_micros(looked.now), items: plan.answers(&seqs) }, news))
 }
 
@@ -62,17 +64,22 @@ pub(crate) async fn look(session: &Session, arrivals: &[Arrival]) -> Result<Look
     Ok(Looked { now: drawn.try_get(0)?, seqs: drawn.try_get(1)?, inboxes })
 }
 
-/// What is to be written, by column, and what is answered.
+/// What is to be written, and what is answered.
 #[derive(Default)]
 pub(crate) struct Plan<'a> {
     items: Vec<Item>,
-    seqs: Vec<i64>,
     runs: Vec<&'a str>,
-    names: Vec<&'a str>,
-    dedups: Vec<Option<&'a str>>,
-    codecs: Vec<i16>,
-    bytes: Vec<&'a [u8]>,
+    arrivals: Arrivals<'a>,
 }
+
+columns!(Arrivals of ArrivalRow<'a> {
+    seq: i64,
+    run: &'a str,
+    name: &'a str,
+    dedup: Option<&'a str>,
+    codec: i16,
+    bytes: &'a [u8],
+});
 
 enum Item {
     /// Written with this number, unless another has written its dedup key meanwhile.
@@ -118,22 +125,25 @@ impl<'a> Plan<'a> {
     }
 
     fn push(&mut self, arrival: &'a Arrival, seq: i64) {
-        self.seqs.push(seq);
-        self.runs.push(arrival.run.as_str());
-        self.names.push(arrival.name.as_str());
-        self.dedups.push(arrival.dedup.as_deref());
-        self.codecs.push(arrival.payload.codec.code());
-        self.bytes.push(&arrival.payload.bytes);
+        let run = arrival.run.as_str();
+        self.runs.push(run);
+        self.arrivals.push(ArrivalRow {
+            seq,
+            run,
+            name: arrival.name.as_str(),
+            dedup: arrival.dedup.as_deref(),
+            codec: arrival.payload.codec.code(),
+            bytes: &arrival.payload.bytes,
+        });
     }
 
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
-        if self.seqs.is_empty() {
+        if self.runs.is_empty() {
             return Ok(Written::default());
         }
-        let Self { seqs, runs, names, dedups, codecs, bytes, .. } = self;
         let (seqs, woken) = futures_util::future::try_join(
-            session.run(Query::SignalDeliver, &[&now, seqs, runs, names, dedups, codecs, bytes]),
-            session.run(Query::SignalWake, &[runs]),
+            self.arrivals.run(session, Query::SignalDeliver, &[&now]),
+            session.run(Query::SignalWake, &[&self.runs]),
         )
         .await?;
         let seqs = seqs.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;

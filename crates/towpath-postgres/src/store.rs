@@ -9,21 +9,22 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
-    InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store, StoreResult, Turn,
-    TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
+    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
+    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, JobId, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
+use crate::care::{self, Care};
 use crate::combine::{self, Combine};
-use crate::error::Fault;
+use crate::error::{Fault, in_full};
 use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, transact, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,8 @@ impl PostgresOptions {
 
 /// A store in PostgreSQL 14 or newer.
 ///
-/// It makes at most four connections, each when it is first needed: for turns, for heartbeats, for clients, and to listen.
+/// It makes at most five connections, each when it is first needed: for turns, for heartbeats, for clients, to listen, and
+/// for transactional steps.
 /// It works through a transaction pooler. Whether there is one is seen on the first connection; `?pooler=transaction` or
 /// `?pooler=none` in the URL says so instead. Without one, statements are prepared once a connection, which is faster.
 ///
@@ -65,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) client: Link,
     turn: Link,
     beat: Link,
+    piece: Link,
     schema: String,
     pub(crate) lanes: Lanes,
     pub(crate) hints: Hints,
@@ -98,8 +101,9 @@ impl PostgresStore {
             )));
         }
         let (url, pooler) = pooler::taken_from(url);
-        let mut config: Config =
-            url.parse().map_err(|e| invalid("the URL of PostgreSQL cannot be read".into()).because(e))?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|e| invalid(format!("the URL of PostgreSQL cannot be read: {}", in_full(&e))).because(e))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(10));
         }
@@ -112,6 +116,7 @@ impl PostgresStore {
             client: link(),
             turn: link(),
             beat: link(),
+            piece: link(),
             lanes: Lanes::default(),
             hints: Hints::new(),
             channel: Channel::new(&schema, random()),
@@ -125,6 +130,12 @@ impl PostgresStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// How many transactions it has committed. The time is that of a `COMMIT` as it is seen from here, the way to the server
+    /// and back included; a batch of nothing but jobs commits with its only statement: it is counted, without a time.
+    pub fn commits(&self) -> CommitCounts {
+        self.inner.server.commits.counts()
+    }
+
     /// Reads in a task of its own, on the client's connection.
     pub(crate) fn read<T, W, F>(&self, doing: &'static str, verb: W) -> BoxFuture<'static, StoreResult<T>>
     where
@@ -134,6 +145,28 @@ impl PostgresStore {
     {
         let inner = Arc::clone(&self.inner);
         task(doing, async move { inner.client.work(doing, verb).await })
+    }
+
+    /// Writes in a task of its own, replayed as need be, and rings after it.
+    fn verb<A, T, F>(
+        &self,
+        doing: &'static str,
+        link: fn(&Inner) -> &Link,
+        with: A,
+        verb: impl Fn(Arc<Inner>, Session, Arc<A>) -> F + Send + Sync + 'static,
+    ) -> BoxFuture<'static, StoreResult<T>>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<(T, News), Fault>> + Send + 'static,
+    {
+        let (inner, with) = (Arc::clone(&self.inner), Arc::new(with));
+        task(doing, async move {
+            let replayed = |session| verb(Arc::clone(&inner), session, Arc::clone(&with));
+            let (done, news) = link(&inner).work(doing, replayed).await?;
+            news.ring(&inner);
+            Ok(done)
+        })
     }
 
     /// Replaces the store's clock by one that stands still at this instant. For tests.
@@ -215,6 +248,7 @@ pub(crate) struct News {
     pub(crate) ready: BTreeSet<Queue>,
     pub(crate) ended: Vec<JobId>,
     pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) signalled: BTreeSet<RunId>,
     pub(crate) cancel: bool,
     pub(crate) undecided: bool,
 }
@@ -231,8 +265,19 @@ impl News {
         Ok(())
     }
 
+    /// Adds what another part of the verb has to say.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.ready.extend(other.ready);
+        self.ended.extend(other.ended);
+        self.graphs_ended.extend(other.graphs_ended);
+        self.signalled.extend(other.signalled);
+        self.cancel |= other.cancel;
+        self.undecided |= other.undecided;
+    }
+
     fn ring(self, inner: &Arc<Inner>) {
-        hints::notify(inner, &self.ready, self.cancel, self.undecided);
+        hints::notify(inner, &self);
+        self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
         self.ended.into_iter().for_each(|job| inner.hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| inner.hints.ring(Hint::GraphEnded(graph)));
@@ -275,26 +320,32 @@ impl Inner {
 
     async fn turn(self: Arc<Self>, turn: Turn) -> StoreResult<TurnReply> {
         turn.check()?;
-        let mut turn = Arc::new(turn);
-        loop {
-            let verb = |session| {
-                let (inner, turn) = (Arc::clone(&self), Arc::clone(&turn));
-                async move { turn::turn(&inner, session, turn).await }
-            };
-            match self.turn.work("take a turn", verb).await {
-                Ok((reply, news)) => {
-                    news.ring(&self);
-                    self.vacuum();
-                    return Ok(reply);
-                }
-                // Outcomes must not be lost for a claim that the database refuses.
-                Err(error) if error.kind == StoreErrorKind::Corrupt && turn.claim.is_some() => {
-                    tracing::error!(%error, "a turn is repeated without its claim");
-                    turn = Arc::new(Turn { claim: None, ..Turn::clone(&turn) });
-                }
-                Err(error) => return Err(error),
+        let turn = Arc::new(turn);
+        let taken = match self.take(&turn, Care::None).await {
+            // One job must not cost the others their outcomes, nor the worker its claim.
+            Err(error) if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
+                tracing::error!(%error, "a turn is carried out again, job by job");
+                self.take(&turn, Care::EachJob).await
             }
-        }
+            taken => taken,
+        };
+        let (reply, news) = taken?;
+        news.ring(&self);
+        self.vacuum();
+        Ok(reply)
+    }
+
+    async fn take(self: &Arc<Self>, turn: &Arc<Turn>, care: Care) -> StoreResult<(TurnReply, News)> {
+        let verb = |session| {
+            let (inner, turn) = (Arc::clone(self), Arc::clone(turn));
+            // Boxed: they are large, and a caller's stack may be small.
+            let taken: BoxFuture<'static, _> = match care {
+                Care::None => Box::pin(async move { turn::turn(&inner, session, turn).await }),
+                Care::EachJob => Box::pin(async move { care::turn(&inner, session, turn).await }),
+            };
+            taken
+        };
+        self.turn.work("take a turn", verb).await
     }
 
     /// Vacuums the hot tables now and then, on the heartbeat's connection: a client would feel the wait, a beat has time.
@@ -334,41 +385,32 @@ impl Store for PostgresStore {
     }
 
     fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
-        let (inner, beat) = (Arc::clone(&self.inner), Arc::new(beat));
-        task("renew a lease", async move {
-            let verb = |session| {
-                let (inner, beat) = (Arc::clone(&inner), Arc::clone(&beat));
-                async move { extend::extend(&inner, session, beat).await }
-            };
-            let (reply, news) = inner.beat.work("renew a lease", verb).await?;
-            news.ring(&inner);
-            Ok(reply)
-        })
+        self.verb("renew a lease", |inner| &inner.beat, beat, extend::extend)
     }
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
-        let (inner, ask) = (Arc::clone(&self.inner), Arc::new(ask));
-        task("rescue", async move {
-            let verb = |session| {
-                let (inner, ask) = (Arc::clone(&inner), Arc::clone(&ask));
-                async move { rescue::rescue(&inner, session, ask).await }
+        self.verb("rescue", |inner| &inner.turn, ask, rescue::rescue)
+    }
+
+    /// On a connection of its own, so that an application's statements hold up no turn, one after the other.
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        let inner = Arc::clone(&self.inner);
+        task("do a transactional step", async move {
+            let Some(piece) = transact::Piece::new(work) else { return Ok(Transacted::WrongDatabase) };
+            let piece = Arc::new(piece);
+            let done = |session: Session| {
+                let piece = Arc::clone(&piece);
+                async move { transact::transact(&session, &piece).await }
             };
-            inner.turn.work("rescue", verb).await
+            inner.piece.work("do a transactional step", done).await
         })
     }
 
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
-        let (inner, arrivals) = (Arc::clone(&self.inner), Arc::new(arrivals));
-        task("signal", async move {
-            Arrival::check_batch(&arrivals)?;
-            let verb = |session| {
-                let (inner, arrivals) = (Arc::clone(&inner), Arc::clone(&arrivals));
-                async move { signal::signal(&inner, session, arrivals).await }
-            };
-            let (signalled, news) = inner.client.work("signal", verb).await?;
-            news.ring(&inner);
-            Ok(signalled)
-        })
+        match Arrival::check_batch(&arrivals) {
+            Ok(()) => self.verb("signal", |inner| &inner.client, arrivals, signal::signal),
+            Err(invalid) => Box::pin(std::future::ready(Err(invalid))),
+        }
     }
 
     fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>> {
@@ -377,10 +419,7 @@ impl Store for PostgresStore {
 
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
         let run = Arc::new(run);
-        self.read("read an inbox", move |session| {
-            let run = Arc::clone(&run);
-            async move { read::inbox(session, &run, after, limit).await }
-        })
+        self.read("read an inbox", move |session| read::inbox(session, Arc::clone(&run), after, limit))
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
@@ -395,6 +434,10 @@ impl Store for PostgresStore {
         })
     }
 
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        self.read("read a graph", move |session| read::graph_input(session, graph))
+    }
+
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
         self.read("read a graph", move |session| read::settleable(session, graph, limit))
     }
@@ -405,23 +448,11 @@ impl Store for PostgresStore {
 
     fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {
         let jobs = Arc::new(jobs);
-        self.read("read how jobs ended", move |session| {
-            let jobs = Arc::clone(&jobs);
-            async move { read::ended(session, &jobs).await }
-        })
+        self.read("read how jobs ended", move |session| read::ended(session, Arc::clone(&jobs)))
     }
 
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
-        let (inner, order) = (Arc::clone(&self.inner), Arc::new(order));
-        task("carry out an order", async move {
-            let verb = |session| {
-                let (inner, order) = (Arc::clone(&inner), Arc::clone(&order));
-                async move { apply::apply(&inner, session, order).await }
-            };
-            let (applied, news) = inner.client.work("carry out an order", verb).await?;
-            news.ring(&inner);
-            Ok(applied)
-        })
+        self.verb("carry out an order", |inner| &inner.client, order, apply::apply)
     }
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
@@ -436,12 +467,9 @@ impl Store for PostgresStore {
 
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
         let inner = Arc::clone(&self.inner);
-        task("migrate", async move {
-            let verb = |session| {
-                let inner = Arc::clone(&inner);
-                async move { migrate::migrate(session, &inner.schema).await }
-            };
-            inner.client.work("migrate", verb).await
+        self.read("migrate", move |session| {
+            let inner = Arc::clone(&inner);
+            async move { migrate::migrate(session, &inner.schema).await }
         })
     }
 

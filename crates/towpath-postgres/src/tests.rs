@@ -4,6 +4,7 @@
 
 mod plans;
 mod postgres_runs;
+mod raising;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::store::{PostgresOptions, PostgresStore};
 /// A store in a schema of its own, whose clock stands still, and a worker on it.
 struct Bench {
     store: Arc<PostgresStore>,
+    schema: String,
     now: Timestamp,
     number: u64,
 }
@@ -38,10 +40,11 @@ impl Bench {
             return None;
         };
         let schema = format!("sessions_{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
-        let store = PostgresStore::connect(&url, PostgresOptions::default().schema(schema)).unwrap();
+        let store = PostgresStore::connect(&url, PostgresOptions::default().schema(&schema)).unwrap();
         store.drop_schema().await.unwrap();
         store.migrate().await.unwrap();
-        let mut bench = Self { store: Arc::new(store), now: Timestamp::from_micros(1_700_000_000_000_000), number: 0 };
+        let mut bench =
+            Self { store: Arc::new(store), schema, now: Timestamp::from_micros(1_700_000_000_000_000), number: 0 };
         bench.pass(Duration::ZERO).await;
         bench.register().await;
         Some(bench)
@@ -53,7 +56,13 @@ impl Bench {
     }
 
     async fn register(&self) {
-        let identity = WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: "test".into(),
+            host: HostId::default(),
+            build: 1,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let lease = Duration::from_secs(3_600);
         let beat = Beat { worker: WORKER, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
         self.store.extend(beat).await.unwrap();

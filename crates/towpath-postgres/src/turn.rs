@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use futures_util::future::{ready, try_join, try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{Assigned, BoxFuture, Lease, Move, Settled, StoreError, StoreErrorKind, Turn, TurnReply};
+use towpath_core::store::{
+    Assigned, BoxFuture, Lease, Move, Settle, Settled, StoreError, StoreErrorKind, Turn, TurnReply,
+};
 use towpath_core::{GraphId, Timestamp, fault, limits};
 use uuid::Uuid;
 
@@ -32,7 +34,7 @@ pub(crate) struct Opened {
     settled: Vec<u8>,
     undecided: bool,
     later: Option<i64>,
-    overdue: bool,
+    pub(crate) overdue: bool,
 }
 
 /// Carries out one turn.
@@ -50,13 +52,11 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     session.prepare(&[Query::TurnFinish, Query::HandBack]).await?;
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
-    let closing = turn.settle.iter().filter(|item| matches!(item.then, Move::Close(_)));
-    let closing: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
     let (_, started, (), looked) = try_join4(
         session.begin(commit),
         session.run(Query::TurnStart, &[&incarnation]),
-        lock_graphs(&session, &closing),
-        look(&session, &keys, &turn),
+        lock_graphs(&session, &turn.settle),
+        look(&session, &keys, &turn.settle),
     )
     .await?;
     let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
@@ -76,18 +76,20 @@ async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
 }
 
 /// Locks the graphs that are about to end, before anything of theirs: orders and appends begin with them too.
-async fn lock_graphs(session: &Session, ends: &[i64]) -> Result<(), Fault> {
+pub(crate) async fn lock_graphs(session: &Session, settle: &[Settle]) -> Result<(), Fault> {
+    let closing = settle.iter().filter(|item| matches!(item.then, Move::Close(_)));
+    let ends: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
     if !ends.is_empty() {
         session.run(Query::LockGraphs, &[&ends]).await?;
     }
     Ok(())
 }
 
-async fn look(session: &Session, keys: &[i64], turn: &Turn) -> Result<Looked, Fault> {
+pub(crate) async fn look(session: &Session, keys: &[i64], settle: &[Settle]) -> Result<Looked, Fault> {
     if keys.is_empty() {
         return Ok(Looked { rows: Vec::new(), runs: Runs::default() });
     }
-    let (rows, runs) = try_join(session.run(Query::SettleLook, &[&keys]), Runs::look(session, &turn.settle)).await?;
+    let (rows, runs) = try_join(session.run(Query::SettleLook, &[&keys]), Runs::look(session, settle)).await?;
     Ok(Looked { rows, runs })
 }
 
@@ -115,10 +117,16 @@ impl Opened {
             overdue: row.try_get::<_, Option<i64>>(7)?.is_some_and(|at| at <= now),
         })
     }
+
+    /// How many undecided nodes the worker may be given at once.
+    pub(crate) fn room(&self, holder: &Holder) -> usize {
+        let room = i32::from(limits::DECISIONS_MAX) - holder.index;
+        if self.lease == Lease::Holds { usize::try_from(room).unwrap_or(0) } else { 0 }
+    }
 }
 
 /// The answer to a turn that was carried out already.
-async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) -> Result<TurnReply, Fault> {
+pub(crate) async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) -> Result<TurnReply, Fault> {
     let mut holding = Holding { lanes: &inner.lanes, worker: turn.worker, turn: turn.number, ends: HashMap::new() };
     let holder = Holder { worker: opened.worker, turn: signed(turn.number), index: i32::from(u16::MAX) + 1 };
     let rows = claim::held(inner, session, &mut holding, &holder).await?;
@@ -126,6 +134,7 @@ async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened: &Opened) 
     Ok(TurnReply {
         now: Timestamp::from_micros(opened.now),
         settled: settled.collect(),
+        problems: Vec::new(),
         assigned: rows.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?,
         next_due: instant(opened.later),
         lease: opened.lease,
@@ -154,7 +163,8 @@ impl Phases<'_> {
         let who = (self.turn.worker, worker, now);
         let (plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut news)?;
         let mut lanes: Vec<i32> = plan.lanes.clone();
-        let mut holder = Holder { worker, turn: signed(self.turn.number), index: 0 };
+        let first = Holder { worker, turn: signed(self.turn.number), index: 0 };
+        let mut holder = Holder { ..first };
         let mut holding =
             Holding { lanes: &inner.lanes, worker: self.turn.worker, turn: self.turn.number, ends: HashMap::new() };
         let mut written: Writing<'_> = Box::pin(try_join(plain.write(session, worker, now), plan.write(session, now)));
@@ -166,14 +176,15 @@ impl Phases<'_> {
             written = Box::pin(ready(Ok(rows)));
             release = Release::of(&counted)?;
         }
-        let mut released: Releasing<'_> = Box::pin(self.release(&plan.back, &release, worker));
-        let has_overflow = release.undecided.len() > self.room();
+        let mut released: Releasing<'_> = Box::pin(place(session, &self.opened, &first, &plan.back, &release));
+        let room = self.opened.room(&first);
+        let has_overflow = release.undecided.len() > room;
         let found = (self.opened.undecided || has_overflow || !plan.back.is_empty(), self.opened.overdue);
         if !release.undecided.is_empty() || claim.is_some() && found != (false, false) {
             let rows = written.await?;
             lanes.extend(released.await?);
             (written, released) = (Box::pin(ready(Ok(rows))), Box::pin(ready(Ok(Vec::new()))));
-            holder.index = stored(release.undecided.len().min(self.room()) as u32);
+            holder.index = stored(release.undecided.len().min(room) as u32);
             if let Some(claim) = claim {
                 claim::decisions(session, now, &mut holder, claim.decisions_max, found).await?;
             }
@@ -225,7 +236,7 @@ impl Phases<'_> {
         inner.claimed(rows.len());
         let next_due = finished.first().map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten();
         let now = Timestamp::from_micros(now);
-        Ok((TurnReply { now, settled, assigned, next_due: instant(next_due), lease }, news))
+        Ok((TurnReply { now, settled, problems: Vec::new(), assigned, next_due: instant(next_due), lease }, news))
     }
 
     async fn finish(&self, codes: &[u8]) -> Result<Vec<Row>, Fault> {
@@ -241,26 +252,6 @@ impl Phases<'_> {
         Ok((written, counted))
     }
 
-    /// How many undecided nodes the worker may be given at once.
-    fn room(&self) -> usize {
-        if self.opened.lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 }
-    }
-
-    /// Places the children that are free now, and what was put back; answers the lanes that have more.
-    async fn release(&self, back: &[i64], release: &Release, worker: i64) -> Result<Vec<i32>, Fault> {
-        let (session, now) = (self.session, self.opened.now);
-        let (leased, overflow) = release.undecided.split_at(release.undecided.len().min(self.room()));
-        let holder = Holder { worker, turn: signed(self.turn.number), index: 0 };
-        let (lanes, (), (), ()) = try_join4(
-            release::make_ready(session, now, &release.ready, Arrival::Now),
-            release::lease(session, now, &holder, leased),
-            release::hold(session, overflow),
-            hand_back(session, back),
-        )
-        .await?;
-        Ok(lanes)
-    }
-
     async fn promote(&self, claims: bool) -> Result<(), Fault> {
         let now = self.opened.now;
         // What was put back for a moment in this very turn is left for the next one.
@@ -269,6 +260,25 @@ impl Phases<'_> {
         }
         Ok(())
     }
+}
+
+/// Places the children that are free now, and what was put back; answers the lanes that have more.
+pub(crate) async fn place(
+    session: &Session,
+    opened: &Opened,
+    holder: &Holder,
+    back: &[i64],
+    release: &Release,
+) -> Result<Vec<i32>, Fault> {
+    let (leased, overflow) = release.undecided.split_at(release.undecided.len().min(opened.room(holder)));
+    let (lanes, (), (), ()) = try_join4(
+        release::make_ready(session, opened.now, &release.ready, Arrival::Now),
+        release::lease(session, opened.now, holder, leased),
+        release::hold(session, overflow),
+        hand_back(session, back),
+    )
+    .await?;
+    Ok(lanes)
 }
 
 pub(crate) async fn lock_nodes(session: &Session, nodes: &[i64]) -> Result<(), Fault> {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
 use towpath_core::store::{
-    Assigned, Beat, Change, Changed, Claim, Enqueue, Hint, HostId, Intent, Item, Migration, Order, Placed, QueueClaim,
-    Served, Settle, Settled, Turn, TurnReply, WorkerIdentity,
+    Assigned, Beat, Change, Changed, Claim, CommitCounts, Enqueue, Hint, HostId, Intent, Item, Migration, Order,
+    Placed, QueueClaim, Served, Settle, Settled, Turn, TurnReply, WorkerIdentity,
 };
 use towpath_core::{
     GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, NewAppend, NewEdge, NewGraph, NewJob, NewNode,
@@ -67,7 +67,13 @@ fn worker(number: u8) -> Incarnation {
 }
 
 fn beat(worker: Incarnation) -> Beat {
-    let identity = WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: Vec::new() };
+    let identity = WorkerIdentity {
+        name: "test".into(),
+        host: HostId::default(),
+        build: 1,
+        queues: Vec::new(),
+        kinds: Default::default(),
+    };
     let lease = Duration::from_secs(60);
     Beat { worker, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay }
 }
@@ -318,6 +324,33 @@ async fn workers_and_appends_at_once_lose_no_child() {
         let recounted = store.apply(Order { actor: "test".into(), reason: String::new(), changes }).await.unwrap();
         assert_eq!(recounted.changes, [Changed::Recounted { repaired: 0 }]);
     }
+    store.drop_schema().await.unwrap();
+}
+
+#[tokio::test]
+async fn commits_are_counted_and_those_of_turns_have_a_time() {
+    let Some(url) = url("commits").filter(|_| reaches_directly("statements go otherwise")) else { return };
+    let store = fresh(&url, "commits").await;
+    let me = worker(1);
+    store.extend(beat(me)).await.unwrap();
+    let before = store.commits();
+    store.enqueue(Enqueue::one(job(1))).await.unwrap();
+    let enqueued = store.commits();
+    let expected = CommitCounts { durable: before.durable + 1, ..before };
+    assert_eq!(enqueued, expected, "it commits with its only statement, which is no time of a commit");
+    let reply = store.turn(claim(me, 1)).await.unwrap();
+    let claimed = store.commits();
+    assert_eq!(
+        (claimed.durable, claimed.lazy),
+        (enqueued.durable, enqueued.lazy + 1),
+        "a claim alone does not wait for the disk"
+    );
+    let started = std::time::Instant::now();
+    store.turn(done(&reply, me, 2)).await.unwrap();
+    let (settled, took) = (store.commits(), started.elapsed());
+    assert_eq!((settled.durable, settled.lazy), (claimed.durable + 1, claimed.lazy));
+    let committing = settled.durable_time - claimed.durable_time;
+    assert!(committing > Duration::ZERO && committing < took, "{committing:?} of {took:?}");
     store.drop_schema().await.unwrap();
 }
 

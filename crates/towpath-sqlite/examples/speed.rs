@@ -109,7 +109,13 @@ fn lone(store: &SqliteStore, threads: u8, each: u64) {
 }
 
 fn register(store: &SqliteStore, me: Incarnation) {
-    let identity = WorkerIdentity { name: "speed".into(), host: HostId::default(), build: 1, queues: Vec::new() };
+    let identity = WorkerIdentity {
+        name: "speed".into(),
+        host: HostId::default(),
+        build: 1,
+        queues: Vec::new(),
+        kinds: Default::default(),
+    };
     let lease = Duration::from_secs(600);
     let beat = Beat { worker: me, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
     block_on(store.extend(beat)).unwrap();

@@ -1,4 +1,4 @@
 -- Empties a run's inbox.
 -- ?1 run id text.
--- Index: arrival_place.
+-- Index: arrival (run, seq).
 delete from arrival where run = ?1

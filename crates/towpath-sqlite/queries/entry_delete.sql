@@ -1,4 +1,4 @@
 -- Deletes a run's journal.
 -- ?1 job key number.
--- Index: entry_place.
+-- Index: entry (run, chapter, seq).
 delete from entry where run = ?1

@@ -1,3 +1,4 @@
 -- Deletes a graph's row.
 -- ?1 graph key number.
+-- Index: graph (graph).
 delete from graph where graph = ?1

@@ -1,7 +1,10 @@
 -- Shows one graph.
 -- ?1 id bytes, ?2 the code of the stop that prunes.
--- Returns graph, id, name, end, stop, nodes, created_at, ended_at, codec, input; one row or none. Index: graph_id.
-select g.graph, g.id, g.name, g."end", s.reason, g.nodes, g.created_at, g.ended_at, g.codec, g.input
+-- Returns graph, id, name, end, stop, nodes, created_at, ended_at, codec, input, and of a stop: at, actor, why;
+-- one row or none.
+-- Index: graph (id), stop (graph).
+select g.graph, g.id, g.name, g."end", s.reason, g.nodes, g.created_at, g.ended_at, g.codec, g.input,
+    s.at, s.actor, s.why
 from graph g
 left join stop s on s.graph = g.graph
 where g.id = ?1 and s.reason is not ?2

@@ -1,4 +1,5 @@
 -- Reads a graph's id.
 -- ?1 graph key number.
--- Returns id; one row. Index: primary key.
+-- Returns id; one row.
+-- Index: graph (graph).
 select id from graph where graph = ?1

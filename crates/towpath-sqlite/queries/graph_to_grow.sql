@@ -1,6 +1,7 @@
 -- Finds a graph that is to gain nodes.
 -- ?1 id bytes.
--- Returns graph, nodes, edges, the job key of its end; one row or none. Index: graph_id, node_name.
+-- Returns graph, nodes, edges, the job key of its end; one row or none.
+-- Index: graph (id), node (graph, name).
 select g.graph, g.nodes, g.edges, n.job
 from graph g
 join node n on n.graph = g.graph and n.name = 'end'

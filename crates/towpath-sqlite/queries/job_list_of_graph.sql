@@ -1,6 +1,8 @@
 -- Lists jobs of a graph.
 -- ?1 to ?7 as in job_list, ?8 id of the graph, bytes.
--- Returns the columns of job_line, newest first. Index: graph_id, node_name, primary keys.
+-- Returns the columns of job_line, newest first.
+-- Index: graph (id), node (graph, name), job (key), lane (lane), ended (job), running (job), blocked (job),
+-- later (job), ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph).
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
     l.enqueued_at, l.started_at, l.ended_at

@@ -1,4 +1,5 @@
 -- Reads a job's rules.
 -- ?1 key number.
--- Returns rules; one row. Index: primary key.
+-- Returns rules; one row.
+-- Index: job (key).
 select rules from job where key = ?1

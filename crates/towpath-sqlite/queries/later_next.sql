@@ -1,3 +1,4 @@
 -- Says when the next job falls due.
--- Returns one row: due in µs, or NULL. Index: later_due.
+-- Returns one row: due in µs, or NULL.
+-- Index: later (due, job).
 select min(due) from later

@@ -1,6 +1,7 @@
 -- Finds a run that is parked.
 -- ?1 run id text.
--- Returns job, lane, turnout, attempt, failures, crashes; one row or none. Index: run_id, primary key.
+-- Returns job, lane, turnout, attempt, failures, crashes; one row or none.
+-- Index: run (id), later (job).
 select t.job, t.lane, t.turnout, t.attempt, t.failures, t.crashes
 from run r
 join later t on t.job = r.job

@@ -1,4 +1,5 @@
 -- Takes a job from those that wait for their time.
 -- ?1 job key number.
--- Returns attempt, failures, crashes; one row or none. Index: primary key.
+-- Returns attempt, failures, crashes; one row or none.
+-- Index: later (job).
 delete from later where job = ?1 returning attempt, failures, crashes

@@ -1,4 +1,5 @@
 -- Finds a node of a graph.
 -- ?1 graph key number, ?2 name text.
--- Returns job; one row or none. Index: node_name.
+-- Returns job; one row or none.
+-- Index: node (graph, name).
 select job from node where graph = ?1 and name = ?2

@@ -1,6 +1,7 @@
 -- Reads all nodes of a graph, end among them.
 -- ?1 graph key number.
--- Returns what node_read does, then state and branches if it has ended, by job. Index: node_name, primary key.
+-- Returns what node_read does, then state and branches if it has ended, by job.
+-- Index: node (graph, name), ended (job).
 select
     n.job, n.graph, n.role, n.phase, n.need, n.eager, n."left", n.ok, n.untaken, n.spoiled, n.cause_rank, n.cause_parent,
     e.state, e.branches

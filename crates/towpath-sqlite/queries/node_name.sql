@@ -1,4 +1,5 @@
 -- Reads a node's name.
 -- ?1 job key number.
--- Returns name; one row. Index: primary key.
+-- Returns name; one row.
+-- Index: node (job).
 select name from node where job = ?1

@@ -1,6 +1,7 @@
 -- Finds a node of a graph that has this job.
 -- ?1 graph key number, ?2 name text, ?3 id of the job, bytes.
--- Returns one row or none. Index: node_name, primary key.
+-- Returns one row or none.
+-- Index: job (id), node (job).
 select 1
 from node n
 join job j on j.key = n.job

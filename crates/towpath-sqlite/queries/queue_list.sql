@@ -1,5 +1,6 @@
 -- Counts live jobs by queue.
 -- Returns queue, ready, later, running with a handler, blocked, by queue. Reads all of the small tables.
+-- Index: lane (lane).
 select l.queue, sum(x.ready), sum(x.later), sum(x.running), sum(x.blocked)
 from (
     select lane, count(*) as ready, 0 as later, 0 as running, 0 as blocked from ready group by lane

@@ -2,7 +2,7 @@
 -- ?1 lane, ?2 turnout, ?3 seq, ?4 most rows: numbers.
 -- Returns turnout, seq, job, attempt, failures, crashes, and whether the job's graph is stopped (and not for a
 -- failure that the job handles), by turnout and seq.
--- Index: primary key; the job is looked at only while any graph is stopped.
+-- Index: ready (lane, turnout, seq), job (key), stop (graph), node (job).
 select
     r.turnout, r.seq, r.job, r.attempt, r.failures, r.crashes,
     exists (select 1 from stop)

@@ -1,4 +1,5 @@
 -- Deletes a run.
 -- ?1 job key number.
--- Returns id; one row or none. Index: primary key.
+-- Returns id; one row or none.
+-- Index: run (job).
 delete from run where job = ?1 returning id

@@ -1,7 +1,8 @@
 -- Reads what a worker was given in a turn.
 -- ?1 worker key, ?2 turn: numbers.
 -- Returns job, idx, decide, lane, attempt, failures, crashes, id, graph, deadline, enqueued_at, rules, headers, codec,
--- input, run, by idx. Index: running_worker.
+-- input, run, by idx.
+-- Index: running (worker, turn, idx), job (key).
 select
     r.job, r.idx, r.decide, r.lane, r.attempt, r.failures, r.crashes,
     j.id, j.graph, j.deadline, j.enqueued_at, j.rules, j.headers, j.codec, j.input, j.run

@@ -1,7 +1,7 @@
 -- Finds a job under its claim.
 -- ?1 job key, ?2 worker key, ?3 turn, ?4 idx: numbers.
 -- Returns what job_facts does, then decide, attempt, failures, crashes, started_at, cancel; one row or none.
--- Index: primary keys.
+-- Index: running (job), job (key).
 select
     j.key, j.id, j.lane, j.priority, j.deadline, j.graph, j.delay_us, j.due_at,
     r.decide, r.attempt, r.failures, r.crashes, r.started_at, r.cancel

@@ -1,6 +1,7 @@
 -- Lists what a worker holds with a handler and should stop.
 -- ?1 worker key number.
--- Returns job, turn, idx, cancel, and the reason of a stop that asks for it, by turn and idx. Index: running_worker.
+-- Returns job, turn, idx, cancel, and the reason of a stop that asks for it, by turn and idx.
+-- Index: running (worker, turn, idx), job (key), stop (graph), node (job).
 select r.job, r.turn, r.idx, r.cancel, s.reason
 from running r
 join job j on j.key = r.job

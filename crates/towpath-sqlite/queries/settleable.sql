@@ -1,6 +1,7 @@
 -- Lists nodes of a graph that no parent holds back and that nobody runs.
 -- ?1 id of the graph, bytes, ?2 the code of the stop that prunes, ?3 the role of the node to leave out, ?4 most rows.
--- Returns id, by job. Index: graph_id, node_name, primary keys.
+-- Returns id, by job.
+-- Index: graph (id), node (graph, name), undecided (job), running (job), ended (job), job (key), stop (graph).
 select j.id
 from graph g
 join node n on n.graph = g.graph

@@ -1,6 +1,7 @@
 -- Counts how a graph's nodes stand.
 -- ?1 graph key number, ?2 the role of the node to leave out.
--- Returns one row: ended, running with a handler, not started. Index: node_name, primary keys.
+-- Returns one row: ended, running with a handler, not started.
+-- Index: node (graph, name), ended (job), running (job).
 select
     count(e.job),
     count(case when r.decide = 0 then 1 end),

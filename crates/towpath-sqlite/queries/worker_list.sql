@@ -1,7 +1,8 @@
 -- Shows the workers.
--- Returns incarnation, name, queues, jobs with a handler, registered_at, until_at, by worker. Index: running_worker.
+-- Returns incarnation, name, queues, kinds, jobs with a handler, registered_at, until_at, by worker.
+-- Index: lease (worker), running (worker, turn, idx).
 select
-    w.incarnation, w.name, w.queues,
+    w.incarnation, w.name, w.queues, w.kinds,
     (select count(*) from running r where r.worker = w.worker and r.decide = 0),
     w.registered_at, l.until_at
 from worker w

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
 use towpath_core::store::{Placed, Refusal};
-use towpath_core::{End, NodeName, ParentRef, PreparedAppend, StopReason, limits};
+use towpath_core::{End, NodeName, PreparedAppend, StopReason};
 
 use crate::enqueue::{Growth, Placement};
 use crate::error::Fault;
@@ -15,8 +15,8 @@ use crate::tx::Tx;
 /// A stored graph as an append sees it.
 struct Stored {
     key: i64,
-    nodes: usize,
-    edges: usize,
+    nodes: u32,
+    edges: u32,
     end: i64,
 }
 
@@ -25,7 +25,7 @@ impl Tx<'_, '_> {
         let id = append.graph();
         let graph = self.db.maybe(Query::GraphToGrow, [&id.as_bytes()[..]], |row| {
             let (nodes, edges): (u32, u32) = (row.get(1)?, row.get(2)?);
-            Ok(Stored { key: row.get(0)?, nodes: nodes as usize, edges: edges as usize, end: row.get(3)? })
+            Ok(Stored { key: row.get(0)?, nodes, edges, end: row.get(3)? })
         })?;
         let Some(graph) = graph else { return Ok(Err(Refusal::UnknownGraph { id })) };
         let stop = self.stop(graph.key)?;
@@ -43,14 +43,13 @@ impl Tx<'_, '_> {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let old: BTreeSet<i64> = parents.values().copied().collect();
-        let first = graph.edges as i64;
+        let first = i64::from(graph.edges);
         let mut growth = Growth { graph: graph.key, first, end: Some(graph.end), parents };
         let mut new = match self.grow(&mut growth, append.nodes(), append.edges())? {
             Ok(new) => new,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let gained = append.edges().iter().filter(|edge| edge.child == append.nodes().len()).count();
-        let mut end = self.reopen(&graph, gained as u32)?;
+        let mut end = self.reopen(&graph, append.edges_to_end())?;
         self.count_ended(&mut new, &mut end, first, &old)?;
         self.write_node(&end)?;
         self.start(new)?;
@@ -63,32 +62,21 @@ impl Tx<'_, '_> {
         graph: &Stored,
         append: &PreparedAppend,
     ) -> Result<Result<HashMap<NodeName, i64>, Refusal>, Fault> {
-        let mut taken = Vec::new();
-        for node in append.nodes() {
-            if self.node_named(graph.key, &node.name)?.is_some() {
-                taken.push(node.name.clone());
+        let mut stored = HashMap::new();
+        for name in append.nodes().iter().map(|node| &node.name).chain(append.parent_names()) {
+            if let Some(job) = self.node_named(graph.key, name)? {
+                stored.insert(name.clone(), job);
             }
         }
-        if !taken.is_empty() {
-            return Ok(Err(Refusal::NamesTaken { graph: append.graph(), names: taken }));
+        if let Some(taken) = append.refuse_taken(|name| stored.contains_key(name)) {
+            return Ok(Err(taken));
         }
-        let mut parents = HashMap::new();
-        let mut missing: Vec<NodeName> = Vec::new();
-        for edge in append.edges() {
-            let ParentRef::Existing(name) = &edge.parent else { continue };
-            if parents.contains_key(name) || missing.contains(name) {
-                continue;
-            }
-            // The hidden `end` is nobody's parent.
-            match self.node_named(graph.key, name)?.filter(|parent| *parent != graph.end) {
-                Some(parent) => drop(parents.insert(name.clone(), parent)),
-                None => missing.push(name.clone()),
-            }
-        }
-        if !missing.is_empty() {
-            return Ok(Err(Refusal::UnknownParents { graph: append.graph(), names: missing }));
-        }
-        Ok(too_large(graph, append).map_or(Ok(parents), Err))
+        // The hidden `end` is nobody's parent.
+        stored.retain(|_, job| *job != graph.end);
+        let refusal = append
+            .refuse_unknown(|name| stored.contains_key(name))
+            .or_else(|| append.refuse_too_large(graph.nodes, graph.edges));
+        Ok(refusal.map_or(Ok(stored), Err))
     }
 
     fn node_named(&mut self, graph: i64, name: &NodeName) -> Result<Option<i64>, Fault> {
@@ -139,16 +127,4 @@ impl Tx<'_, '_> {
         }
         Ok(())
     }
-}
-
-fn too_large(graph: &Stored, append: &PreparedAppend) -> Option<Refusal> {
-    let over = |have: usize, what: &str, max: usize| {
-        let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", append.graph());
-        (have > max).then_some(Refusal::Invalid { problem })
-    };
-    let nodes = graph.nodes + append.nodes().len();
-    let edges = graph.edges + append.edges().len();
-    // Edges to `end` are counted here, which a node has at most one of.
-    let edges_max = limits::GRAPH_EDGES_MAX + limits::GRAPH_NODES_MAX;
-    over(nodes, "nodes", limits::GRAPH_NODES_MAX).or_else(|| over(edges, "edges", edges_max))
 }

@@ -6,6 +6,7 @@ use rusqlite::params;
 use towpath_core::store::{Claim, Counters, QueueClaim};
 use towpath_core::{Kind, limits};
 
+use crate::care::Care;
 use crate::error::Fault;
 use crate::place::Holder;
 use crate::queries::Query;
@@ -32,8 +33,10 @@ impl Tx<'_, '_> {
             Ok((row.get(0)?, place, rows::counters(row, 3)?))
         })?;
         for (job, place, counters) in due {
-            self.db.run(Query::LaterDelete, [job])?;
-            self.make_ready(job, place, counters)?;
+            self.for_job(job, |tx| {
+                tx.db.run(Query::LaterDelete, [job])?;
+                tx.make_ready(job, place, counters)
+            })?;
         }
         Ok(())
     }
@@ -42,8 +45,10 @@ impl Tx<'_, '_> {
     fn claim_undecided(&mut self, room: u16, holder: &mut Holder) -> Result<u16, Fault> {
         let nodes = self.db.all(Query::UndecidedNodes, [room], rows::node)?;
         for node in &nodes {
-            self.db.run(Query::UndecidedDelete, [node.job])?;
-            self.decide_by(node, holder)?;
+            self.for_job(node.job, |tx| {
+                tx.db.run(Query::UndecidedDelete, [node.job])?;
+                tx.decide_by(node, holder)
+            })?;
         }
         // At most `room`.
         Ok(nodes.len() as u16)
@@ -55,11 +60,14 @@ impl Tx<'_, '_> {
         let due: Vec<(i64, i64)> =
             self.db.all(Query::DeadlineDue, params![self.now_us(), room], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (at, job) in due {
-            self.db.run(Query::DeadlineDelete, [at, job])?;
-            let facts = self.facts(job)?;
-            if let Some(counters) = self.take_idle(&facts)? {
-                self.hold(job, Decide::Deadline, facts.place, counters, holder)?;
-            }
+            self.for_job(job, |tx| {
+                tx.db.run(Query::DeadlineDelete, [at, job])?;
+                let facts = tx.facts(job)?;
+                match tx.take_idle(&facts)? {
+                    Some(counters) => tx.hold(job, Decide::Deadline, facts.place, counters, holder),
+                    None => Ok(()),
+                }
+            })?;
         }
         Ok(())
     }
@@ -79,7 +87,7 @@ impl Tx<'_, '_> {
                 limit = given;
                 break;
             };
-            self.claim_head(lane, &head, holder)?;
+            self.for_job(head.job, |tx| tx.claim_head(lane, &head, holder))?;
         }
         for lane in lanes {
             lane.delete_taken(self)?;
@@ -103,8 +111,11 @@ impl Tx<'_, '_> {
 
     /// Gives a job to its handler, or for a decision if its graph is stopped.
     fn claim_head(&mut self, lane: i64, head: &Ready, holder: &mut Holder) -> Result<(), Fault> {
-        let Ready { turnout, job, counters, stopped, .. } = *head;
+        let Ready { turnout, seq, job, counters, stopped } = *head;
         let place = Place { lane, turnout };
+        if self.care == Care::EachJob {
+            self.db.maybe(Query::ReadyTake, [lane, turnout, seq], |_| Ok(()))?;
+        }
         if stopped {
             return self.hold(job, Decide::Stopped, place, counters, holder);
         }
@@ -150,9 +161,9 @@ impl LaneHead {
         Some((self.lane, head))
     }
 
-    /// Takes out of the table what was given away, at once for all.
+    /// Takes out of the table what was given away, at once for all. With care, each was taken by itself.
     fn delete_taken(self, tx: &mut Tx<'_, '_>) -> Result<(), Fault> {
-        if let Some((turnout, seq)) = self.taken {
+        if let Some((turnout, seq)) = self.taken.filter(|_| tx.care == Care::None) {
             tx.db.run(Query::ReadyDelete, [self.lane, turnout, seq])?;
         }
         Ok(())

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
 use rusqlite::Connection;
-use towpath_core::store::{Hints, StoreResult};
+use towpath_core::store::{Commits, Hints, StoreResult};
 use towpath_core::{StoreError, StoreErrorKind, defaults};
 
 use crate::checkpoint;
@@ -28,7 +28,6 @@ use crate::error::Fault;
 use crate::hints::{self, Watch};
 use crate::open::{self, SqliteOptions, Synchronous};
 use crate::queries::Query;
-use crate::store::CommitCounts;
 use crate::tx::{Memory, Rings, Sequence, Tx};
 
 /// Groups that one caller runs before it hands over.
@@ -52,10 +51,7 @@ pub(crate) struct Core {
     writer: Mutex<Writer>,
     queue: Mutex<VecDeque<Box<dyn Verb>>>,
     pub(crate) hints: Hints,
-    durable: AtomicU64,
-    /// Time spent in durable commits, in nanoseconds.
-    durable_ns: AtomicU64,
-    lazy: AtomicU64,
+    pub(crate) commits: Commits,
     /// Pages that the log has grown by since the last checkpoint was asked for.
     grown: AtomicU64,
     served: Arc<Signal>,
@@ -81,9 +77,7 @@ impl Core {
             writer: Mutex::new(Writer { conn, memory: Memory::default(), watch: Watch::default(), synchronous: None }),
             queue: Mutex::default(),
             hints: Hints::new(),
-            durable: AtomicU64::new(0),
-            durable_ns: AtomicU64::new(0),
-            lazy: AtomicU64::new(0),
+            commits: Commits::default(),
             grown: AtomicU64::new(0),
             served: Arc::default(),
             checkpoints: Arc::default(),
@@ -101,14 +95,6 @@ impl Core {
 
     pub(crate) fn options(&self) -> &SqliteOptions {
         &self.options
-    }
-
-    pub(crate) fn commits(&self) -> CommitCounts {
-        CommitCounts {
-            durable: self.durable.load(Ordering::Relaxed),
-            lazy: self.lazy.load(Ordering::Relaxed),
-            durable_time: Duration::from_nanos(self.durable_ns.load(Ordering::Relaxed)),
-        }
     }
 
     /// Wakes the thread that looks for other processes' commits.
@@ -201,8 +187,7 @@ impl Core {
             // The first error is the one to tell; SQLite may have rolled back by itself already.
             writer.rest();
         }
-        let (took, changes) = done?;
-        if changes > 0 {
+        if let (Some(took), changes @ 1..) = done? {
             self.count(commit, took, changes);
         }
         Ok(())
@@ -210,14 +195,8 @@ impl Core {
 
     fn count(&self, commit: Synchronous, took: Duration, changes: u64) {
         match commit {
-            Synchronous::Full => {
-                let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-                self.durable_ns.fetch_add(nanos, Ordering::Relaxed);
-                self.durable.fetch_add(1, Ordering::Relaxed);
-            }
-            Synchronous::Normal => {
-                self.lazy.fetch_add(1, Ordering::Relaxed);
-            }
+            Synchronous::Full => self.commits.durable(took),
+            Synchronous::Normal => self.commits.lazy(),
         }
         let pages = checkpoint::pages(changes);
         if self.grown.fetch_add(pages, Ordering::Relaxed) + pages > checkpoint::PAGES_WANTED {
@@ -254,8 +233,9 @@ impl Drop for Core {
 }
 
 impl Writer {
-    /// Runs a group in a transaction; answers how long its commit took. With an error nothing of it has happened.
-    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<Duration, Fault> {
+    /// Runs a group in a transaction; answers how long its commit took, unless there was nothing to commit. With an error
+    /// nothing of it has happened.
+    fn run(&mut self, group: &mut [Box<dyn Verb>], rings: &mut Rings, core: &Core) -> Result<Option<Duration>, Fault> {
         let db = &mut Db::new(&self.conn);
         db.run(Query::Begin, [])?;
         if rings.heard {
@@ -277,7 +257,7 @@ impl Writer {
                 }
                 if alone {
                     db.run(Query::Rollback, [])?;
-                    return Ok(Duration::ZERO);
+                    return Ok(None);
                 }
                 db.run(Query::VerbUndo, [])?;
             } else {
@@ -290,7 +270,7 @@ impl Writer {
         sequence.write(db)?;
         let before = Instant::now();
         db.run(Query::Commit, [])?;
-        Ok(before.elapsed())
+        Ok(Some(before.elapsed()))
     }
 
     /// Leaves no transaction open, whatever was before, such as a panic.

@@ -1,11 +1,11 @@
 //! Writes jobs and graphs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rusqlite::params;
 use towpath_core::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, NewJob, NodeName, ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing,
+    Due, GraphId, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing, Wiring,
 };
 
 use crate::error::Fault;
@@ -191,22 +191,17 @@ impl Tx<'_, '_> {
         for _ in nodes {
             keys.push(self.draw()?);
         }
-        keys.extend(growth.end);
-        let mut parents: Vec<Vec<i64>> = vec![Vec::new(); keys.len()];
-        let mut seen = HashSet::with_capacity(edges.len());
-        for edge in edges {
-            let (parent, child) = growth.ends_of(edge, &keys)?;
+        let wiring = Wiring::of(nodes, edges, &keys, &growth.parents, growth.end);
+        let Wiring { edges: joined, parents } =
+            wiring.ok_or_else(|| Fault::invalid("an edge leads to a node that is not there"))?;
+        for (parent, child, edge) in joined {
             let ord = growth.first + i64::from(edge.ord);
             let label = edge.label.as_ref().map(|label| label.as_str());
             self.db.run(Query::EdgeInsert, params![parent, ord, child, edge.verdicts.bits(), label])?;
-            // An edge may come twice, with two conditions.
-            if seen.insert((parent, child)) {
-                parents[edge.child].push(parent);
-            }
         }
         let mut new = Vec::with_capacity(nodes.len());
         for ((node, key), parents) in nodes.iter().zip(&keys).zip(parents) {
-            match self.insert_node(*key, growth.graph, node, &parents)? {
+            match self.insert_node(*key, growth.graph, node, &parents.unwrap_or_default())? {
                 Some(node) => new.push(node),
                 None => {
                     let conflict = self.existing_job(&node.job)?;
@@ -233,8 +228,6 @@ impl Tx<'_, '_> {
         node: &PreparedNode,
         parents: &[i64],
     ) -> Result<Option<Node>, Fault> {
-        // `end` has no use for its parents, and may have as many as there are nodes.
-        let parents = if node.role.has(Role::END) { &[] } else { parents };
         if self.insert_job(key, &node.job, &Belongs { graph: Some(graph), parents })?.is_none() {
             return Ok(None);
         }
@@ -264,17 +257,4 @@ pub(crate) struct Growth {
     pub(crate) end: Option<i64>,
     /// The stored parents by name.
     pub(crate) parents: HashMap<NodeName, i64>,
-}
-
-impl Growth {
-    fn ends_of(&self, edge: &PreparedEdge, keys: &[i64]) -> Result<(i64, i64), Fault> {
-        let parent = match &edge.parent {
-            ParentRef::New(place) => keys.get(*place),
-            ParentRef::Existing(name) => self.parents.get(name),
-        };
-        match (parent, keys.get(edge.child)) {
-            (Some(parent), Some(child)) => Ok((*parent, *child)),
-            _ => Err(Fault::invalid("an edge leads to a node that is not there")),
-        }
-    }
 }

@@ -18,6 +18,15 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(error) => error.fmt(f),
+            Self::Refused(_, message) => f.write_str(message),
+        }
+    }
+}
+
 impl Fault {
     pub(crate) fn corrupt(detail: impl Into<String>) -> Self {
         Self::Refused(StoreErrorKind::Corrupt, detail.into())
@@ -45,6 +54,19 @@ impl Fault {
         StoreError::new(self.kind(), doing, message)
     }
 
+    /// Whether it may be of one job alone, so that others can be carried out without it: the schema or a row refused.
+    /// Busy, full, damaged and broken disks are everybody's.
+    pub(crate) fn is_of_one_job(&self) -> bool {
+        match self {
+            Self::Refused(kind, _) => *kind == StoreErrorKind::Corrupt,
+            Self::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => matches!(
+                failure.extended_code & 0xff,
+                ffi::SQLITE_ERROR | ffi::SQLITE_CONSTRAINT | ffi::SQLITE_MISMATCH | ffi::SQLITE_TOOBIG
+            ),
+            Self::Sqlite(_) => true,
+        }
+    }
+
     /// Whether another connection was in the way.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
@@ -68,9 +90,11 @@ fn kind(error: &rusqlite::Error) -> StoreErrorKind {
     match failure.extended_code & 0xff {
         ffi::SQLITE_FULL => StoreErrorKind::Full,
         ffi::SQLITE_READONLY => StoreErrorKind::ReadOnly,
-        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CONSTRAINT | ffi::SQLITE_MISMATCH => {
-            StoreErrorKind::Corrupt
-        }
+        ffi::SQLITE_CORRUPT
+        | ffi::SQLITE_NOTADB
+        | ffi::SQLITE_CONSTRAINT
+        | ffi::SQLITE_MISMATCH
+        | ffi::SQLITE_ERROR => StoreErrorKind::Corrupt,
         ffi::SQLITE_TOOBIG => StoreErrorKind::Invalid,
         _ => StoreErrorKind::Unavailable,
     }
@@ -80,9 +104,17 @@ fn advice(kind: StoreErrorKind, error: &rusqlite::Error) -> String {
     match kind {
         StoreErrorKind::Full => format!("{error}: make room on the disk, then try again"),
         StoreErrorKind::ReadOnly => format!("{error}: make the file and its folder writable"),
-        StoreErrorKind::Corrupt => format!("{error}: restore a backup, or run `sqlite3 FILE .recover`"),
+        StoreErrorKind::Corrupt if is_damage(error) => {
+            format!("{error}: restore a backup, or run `sqlite3 FILE .recover`")
+        }
         _ => error.to_string(),
     }
+}
+
+/// Whether the file itself is broken, rather than a row refused.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
 }
 
 #[cfg(test)]

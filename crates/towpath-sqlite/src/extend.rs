@@ -71,6 +71,7 @@ impl Tx<'_, '_> {
             host.started.cast_signed(),
             build,
             rows::list_text(&identity.queues).unwrap_or_else(|| "[]".into()),
+            rows::kinds_text(&identity.kinds),
             self.now_us(),
         ];
         self.db.run(Query::WorkerInsert, row)?;

@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
     GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, StopReason, VerdictTable,
@@ -148,8 +148,17 @@ fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
 
 fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
     let which = params![&id.as_bytes()[..], StopReason::Prune.code()];
-    let found = db.maybe(Query::GraphDetail, which, |row| Ok((graph_line(row)?, rows::payload(row, 8)?)))?;
-    let Some((line, input)) = found else { return Ok(None) };
+    let found = db.maybe(Query::GraphDetail, which, |row| {
+        let line = graph_line(row)?;
+        let stopped = match line.stop {
+            Some(reason) => {
+                Some(StopLine { reason, at: rows::instant(row, 10)?, actor: row.get(11)?, why: row.get(12)? })
+            }
+            None => None,
+        };
+        Ok((line, rows::payload(row, 8)?, stopped))
+    })?;
+    let Some((line, input, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
     let nodes = db.all(Query::GraphNodes, of_graph, |row| {
         let job = job_line(row)?;
@@ -178,7 +187,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             label: label.as_deref().map(Label::from_stored),
         })
     })?;
-    Ok(Some(GraphDetail { line, input, nodes, edges }))
+    Ok(Some(GraphDetail { line, input, stopped, nodes, edges }))
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {
@@ -210,9 +219,10 @@ fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
             worker: rows::incarnation(row, 0)?,
             name: row.get(1)?,
             queues: rows::texts(row, 2)?,
-            running: row.get(3)?,
-            started_at: rows::instant(row, 4)?,
-            lease_until: rows::instant(row, 5)?,
+            kinds: rows::kinds(row, 3)?,
+            running: row.get(4)?,
+            started_at: rows::instant(row, 5)?,
+            lease_until: rows::instant(row, 6)?,
         })
     })
 }

@@ -20,6 +20,7 @@ macro_rules! sql {
 
 mod append;
 mod apply;
+mod care;
 mod checkpoint;
 mod claim;
 mod combine;
@@ -45,6 +46,7 @@ mod rows;
 mod settle;
 mod signal;
 mod store;
+mod transact;
 mod turn;
 mod tx;
 
@@ -53,4 +55,7 @@ mod tests;
 
 pub use filesystem::{FsKind, fs_kind};
 pub use open::{SqliteOptions, Synchronous};
-pub use store::{CommitCounts, SqliteStore};
+/// The driver, of which a transactional step is given a connection.
+pub use rusqlite;
+pub use store::SqliteStore;
+pub use transact::SqliteBody;

@@ -10,7 +10,8 @@ use crate::error::Fault;
 pub(crate) const APPLICATION_ID: i32 = 0x5477_5074;
 
 /// The steps, in order; the place of a step plus one is the version it makes.
-const STEPS: [&str; SCHEMA_VERSION as usize] = [include_str!("../migrations/0001_tables.sql")];
+const STEPS: [&str; SCHEMA_VERSION as usize] =
+    [include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_kinds_of_workers.sql")];
 
 /// Migrates within the transaction that is open on `conn`.
 pub(crate) fn migrate(conn: &Connection) -> Result<Migration, Fault> {

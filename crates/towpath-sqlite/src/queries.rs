@@ -64,6 +64,7 @@ queries! {
     GraphFind = "graph_find",
     GraphGrow = "graph_grow",
     GraphId = "graph_id",
+    GraphInput = "graph_input",
     GraphInsert = "graph_insert",
     GraphList = "graph_list",
     GraphNodes = "graph_nodes",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
 use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
-use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Role, RunId, State, StopReason, limits};
+use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
@@ -59,6 +59,11 @@ pub(crate) fn ancestors(db: &mut Db<'_>, job: JobId, wanted: &Wanted, limit: u32
         ancestors.extend(seen(db, job)?.map(|upstream| Ancestor { kind, upstream }));
     }
     Ok(ancestors)
+}
+
+pub(crate) fn graph_input(db: &mut Db<'_>, graph: GraphId) -> Result<Option<Payload>, Fault> {
+    let which = params![&graph.as_bytes()[..], StopReason::Prune.code()];
+    Ok(db.maybe(Query::GraphInput, which, |row| rows::payload(row, 0))?.flatten())
 }
 
 pub(crate) fn settleable(db: &mut Db<'_>, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {

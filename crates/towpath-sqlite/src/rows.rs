@@ -8,8 +8,8 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 use towpath_core::store::Counters;
 use towpath_core::{
-    Cause, CauseRank, Codec, End, GraphId, Incarnation, JobId, JobRules, Label, NodeCounters, Payload, Role, State,
-    StopReason, Timestamp,
+    Cause, CauseRank, Codec, End, GraphId, Incarnation, JobId, JobRules, Kind, Label, NodeCounters, Payload, Role,
+    State, StopReason, Timestamp,
 };
 
 use crate::error::Fault;
@@ -195,6 +195,20 @@ pub(crate) fn labels(row: &Row<'_>, at: usize) -> Result<Vec<Label>, Fault> {
 /// A list of texts.
 pub(crate) fn texts(row: &Row<'_>, at: usize) -> Result<Vec<String>, Fault> {
     Ok(json(row, at, |text| serde_json::from_str(text))?.unwrap_or_default())
+}
+
+/// The kinds that a worker serves, with their versions.
+pub(crate) fn kinds(row: &Row<'_>, at: usize) -> Result<BTreeMap<Kind, u16>, Fault> {
+    Ok(json(row, at, |text| serde_json::from_str(text))?.unwrap_or_default())
+}
+
+/// The stored form of the kinds that a worker serves: none if there are none.
+pub(crate) fn kinds_text(kinds: &BTreeMap<Kind, u16>) -> Option<String> {
+    if kinds.is_empty() {
+        return None;
+    }
+    let map = kinds.iter().map(|(kind, version)| (kind.to_string(), Value::from(*version)));
+    Some(Value::Object(map.collect()).to_string())
 }
 
 /// What travels with a job.

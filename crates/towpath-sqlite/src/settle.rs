@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
-use towpath_core::{Cause, End, Incarnation, Payload, Timestamp, fault};
+use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -88,6 +88,15 @@ impl Tx<'_, '_> {
         Ok(answer)
     }
 
+    /// The run that a handler holds under a claim.
+    pub(crate) fn held_run(&mut self, fence: Fence) -> Result<Option<(i64, RunHead)>, Fault> {
+        let worker = [&fence.token.worker.as_bytes()[..]];
+        let Some(worker) = self.db.maybe(Query::WorkerTurn, worker, |row| Ok(row.get(0)?))? else { return Ok(None) };
+        let Some(held) = self.held(worker, &Settle::stay(fence, Vec::new()))? else { return Ok(None) };
+        let run = self.run_with_handler(&held)?;
+        Ok(run.map(|run| (held.facts.key, run)))
+    }
+
     /// The run that is held, unless it is none, or there for a decision.
     fn run_with_handler(&mut self, held: &Held) -> Result<Option<RunHead>, Fault> {
         if held.decide == Decide::Handler { self.run_head(held.facts.key) } else { Ok(None) }
@@ -100,7 +109,7 @@ impl Tx<'_, '_> {
         Ok(arrived > read)
     }
 
-    fn append_entries(&mut self, job: i64, run: &RunHead, journal: &[Payload]) -> Result<(), Fault> {
+    pub(crate) fn append_entries(&mut self, job: i64, run: &RunHead, journal: &[Payload]) -> Result<(), Fault> {
         let mut seq = run.entries;
         for entry in journal {
             let row = params![job, run.chapter, seq, entry.codec.code(), self.now_us(), &entry.bytes[..]];

@@ -1,7 +1,7 @@
 //! Puts signals into the inboxes of runs, and wakes those that are parked.
 
 use rusqlite::params;
-use towpath_core::store::{Arrival, Delivery, Refusal, Signalled};
+use towpath_core::store::{Arrival, Delivery, Hint, Refusal, Signalled};
 use towpath_core::{RunId, limits};
 
 use crate::error::Fault;
@@ -30,6 +30,7 @@ impl Tx<'_, '_> {
             return Ok(Ok(Delivery::Duplicate));
         }
         self.wake(run)?;
+        self.ring_end(Hint::Signalled(run.clone()));
         Ok(Ok(Delivery::Delivered))
     }
 

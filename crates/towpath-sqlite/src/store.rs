@@ -2,21 +2,22 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
-    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream,
+    InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Inspect, JobId, RunId, Store, StoreError, StoreErrorKind};
+use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
 
+use crate::care::Care;
 use crate::combine::{Commit, Core};
 use crate::db::Db;
 use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, turn};
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, transact, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -24,17 +25,6 @@ pub struct SqliteStore {
     /// Before the writer, which closes last and then empties the log into the file.
     readers: Arc<Mutex<Vec<Connection>>>,
     core: Arc<Core>,
-}
-
-/// How many transactions have written, since the store was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CommitCounts {
-    /// Those that were on disk before they were answered.
-    pub durable: u64,
-    /// Those that were not, because losing them costs nothing.
-    pub lazy: u64,
-    /// The time spent in the durable ones' `COMMIT`, most of it waiting for the disk.
-    pub durable_time: Duration,
 }
 
 /// Connections that are kept for the next reader.
@@ -61,7 +51,7 @@ impl SqliteStore {
 
     /// How many transactions have written.
     pub fn commits(&self) -> CommitCounts {
-        self.core.commits()
+        self.core.commits.counts()
     }
 
     #[cfg(test)]
@@ -123,7 +113,18 @@ impl Store for SqliteStore {
         Box::pin(async move {
             turn.check()?;
             let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
-            self.core.submit("take a turn", commit, move |tx| turn::turn(tx, &turn)).await
+            let turn = Arc::new(turn);
+            let take = |care| {
+                let turn = Arc::clone(&turn);
+                self.core.submit("take a turn", commit, move |tx| turn::turn(tx, &turn, care))
+            };
+            match take(Care::None).await {
+                // One job must not cost the others their outcomes, nor the worker its claim.
+                Err(error) if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
+                    take(Care::EachJob).await
+                }
+                answer => answer,
+            }
         })
     }
 
@@ -133,6 +134,10 @@ impl Store for SqliteStore {
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
         Box::pin(self.core.submit("rescue", Commit::Lazy, move |tx| rescue::rescue(tx, &ask)))
+    }
+
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(self.core.submit("do a transactional step", Commit::Durable, move |tx| transact::transact(tx, work)))
     }
 
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
@@ -156,6 +161,10 @@ impl Store for SqliteStore {
 
     fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
         Box::pin(async move { self.read("read above a node", |db| read::ancestors(db, job, &wanted, limit)) })
+    }
+
+    fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
+        Box::pin(async move { self.read("read the graph", |db| read::graph_input(db, graph)) })
     }
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {

@@ -3,6 +3,7 @@
 
 mod combining;
 mod opening;
+mod raising;
 mod sharing;
 mod statements;
 
@@ -50,8 +51,13 @@ fn worker(number: u8) -> Incarnation {
 }
 
 fn register(store: &SqliteStore, worker: Incarnation) {
-    let identity =
-        WorkerIdentity { name: "test".into(), host: HostId::default(), build: 1, queues: vec!["default".into()] };
+    let identity = WorkerIdentity {
+        name: "test".into(),
+        host: HostId::default(),
+        build: 1,
+        queues: vec!["default".into()],
+        kinds: Default::default(),
+    };
     let lease = Duration::from_secs(60);
     let beat = Beat { worker, identity, lease, acknowledged: 0, holds: Vec::new(), intent: Intent::Stay };
     block_on(store.extend(beat)).unwrap();

@@ -4,8 +4,9 @@ use rusqlite::params;
 use towpath_core::store::{Lease, Settled, Turn, TurnReply};
 use towpath_core::{Incarnation, StoreErrorKind, Timestamp, limits};
 
+use crate::care::Care;
 use crate::error::Fault;
-use crate::place::Holder;
+use crate::place::{Holder, Over};
 use crate::queries::Query;
 use crate::rows;
 use crate::tx::Tx;
@@ -25,41 +26,40 @@ pub(crate) enum Exchange {
     Repeat,
 }
 
-pub(crate) fn turn(tx: &mut Tx<'_, '_>, turn: &Turn) -> Result<TurnReply, Fault> {
+pub(crate) fn turn(tx: &mut Tx<'_, '_>, turn: &Turn, care: Care) -> Result<TurnReply, Fault> {
+    tx.care = care;
     let (worker, exchange) = tx.exchange(turn.worker, turn.number)?;
     let lease = if worker.until > tx.now { Lease::Holds } else { Lease::Over };
     let number = turn.number.cast_signed();
+    let mut problems = Vec::new();
     let (settled, given) = match exchange {
-        Exchange::New => tx.new_turn(&worker, turn, lease)?,
+        Exchange::New => tx.new_turn(&worker, turn, lease, &mut problems)?,
         Exchange::Repeat => (settled(&worker.settled)?, true),
     };
     let assigned = if given { tx.assigned(worker.key, turn.worker, number)? } else { Vec::new() };
     let next_due = tx.db.one(Query::LaterNext, [], |row| rows::instant_or_none(row, 0))?;
     let next_due = next_due.filter(|due| *due < Timestamp::NEVER);
-    Ok(TurnReply { now: tx.now, settled, assigned, next_due, lease })
+    Ok(TurnReply { now: tx.now, settled, problems, assigned, next_due, lease })
 }
 
 impl Tx<'_, '_> {
     /// The answers, and whether anything was given.
-    fn new_turn(&mut self, worker: &Worker, turn: &Turn, lease: Lease) -> Result<(Vec<Settled>, bool), Fault> {
-        let mut ended = Vec::new();
-        let mut settled = Vec::with_capacity(turn.settle.len());
-        for item in &turn.settle {
-            settled.push(self.settle(worker.key, turn.worker, item, &mut ended)?);
-        }
-        let undecided = self.release(&ended)?;
+    fn new_turn(
+        &mut self,
+        worker: &Worker,
+        turn: &Turn,
+        lease: Lease,
+        problems: &mut Vec<String>,
+    ) -> Result<(Vec<Settled>, bool), Fault> {
         let mut holder = Holder { worker: worker.key, turn: turn.number.cast_signed(), index: 0 };
         let room = if lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 };
-        for (at, node) in undecided.iter().enumerate() {
-            if at < room {
-                self.decide_by(node, &mut holder)?;
-            } else {
-                self.leave_undecided(node.job)?;
-            }
-        }
+        let settled = match self.care {
+            Care::None => self.settle_all(turn, &mut holder, room)?,
+            Care::EachJob => self.settle_each(turn, &mut holder, room, problems)?,
+        };
         if let Some(claim) = turn.claim.as_ref().filter(|_| lease == Lease::Holds) {
             self.ring_others(turn.worker);
-            self.claim_or_leave(claim, &mut holder, !settled.is_empty())?;
+            self.claim(claim, &mut holder)?;
         }
         if holder.index > 0 || !settled.is_empty() {
             self.remember(worker.key, turn.number, &settled)?;
@@ -69,26 +69,26 @@ impl Tx<'_, '_> {
         Ok((settled, holder.index > 0))
     }
 
-    /// Claims. If that fails, what was settled before it stands.
-    fn claim_or_leave(
-        &mut self,
-        claim: &towpath_core::store::Claim,
-        holder: &mut Holder,
-        settled: bool,
-    ) -> Result<(), Fault> {
-        if !settled {
-            return self.claim(claim, holder);
+    fn settle_all(&mut self, turn: &Turn, holder: &mut Holder, room: usize) -> Result<Vec<Settled>, Fault> {
+        let mut ended = Vec::new();
+        let mut settled = Vec::with_capacity(turn.settle.len());
+        for item in &turn.settle {
+            settled.push(self.settle(holder.worker, turn.worker, item, &mut ended)?);
         }
-        let before = holder.index;
-        let claimed = self.part(|tx| tx.claim(claim, holder).map(Ok::<(), ()>));
-        match claimed {
-            Err(fault) if self.db.conn.is_autocommit() => Err(fault),
-            Err(_) => {
-                holder.index = before;
-                Ok(())
+        self.release_to(&ended, holder, room)?;
+        Ok(settled)
+    }
+
+    /// Counts jobs that have ended. Of the children that come for a decision the worker is given what there is room for.
+    pub(crate) fn release_to(&mut self, ended: &[Over], holder: &mut Holder, room: usize) -> Result<(), Fault> {
+        for node in self.release(ended)? {
+            if usize::from(holder.index) < room {
+                self.decide_by(&node, holder)?;
+            } else {
+                self.leave_undecided(node.job)?;
             }
-            Ok(_) => Ok(()),
         }
+        Ok(())
     }
 
     /// Finds a worker and tells whether this number is new.

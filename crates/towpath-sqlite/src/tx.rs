@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use towpath_core::store::Hint;
 use towpath_core::{Cause, Incarnation, NewJob, Queue, Role, StopReason, Timestamp};
 
+use crate::care::Care;
 use crate::db::Db;
 use crate::error::Fault;
 use crate::lane::{Lane, Lanes};
@@ -18,6 +19,7 @@ pub(crate) struct Tx<'t, 'c> {
     pub(crate) db: &'t mut Db<'c>,
     /// The store's clock, read once for this verb.
     pub(crate) now: Timestamp,
+    pub(crate) care: Care,
     pub(crate) idle: &'t mut IdleTurns,
     lanes: &'t mut Lanes,
     sequence: &'t mut Sequence,
@@ -89,7 +91,7 @@ impl<'t, 'c> Tx<'t, 'c> {
         rings: &'t mut Rings,
     ) -> Self {
         let Memory { lanes, idle } = memory;
-        Self { db, now, idle, lanes, sequence, rings, stops: HashMap::new() }
+        Self { db, now, care: Care::None, idle, lanes, sequence, rings, stops: HashMap::new() }
     }
 
     /// The present instant, in microseconds.
@@ -168,7 +170,7 @@ impl<'t, 'c> Tx<'t, 'c> {
         self.rings.claimed_by = Some(claims);
     }
 
-    /// Says that a job or graph ended.
+    /// Says that a job or graph ended, or a signal came.
     pub(crate) fn ring_end(&mut self, hint: Hint) {
         if self.rings.heard {
             self.rings.ends.push(hint);

@@ -16,7 +16,13 @@ const TURNS_MAX: u64 = 100_000;
 pub(crate) async fn settle_left(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let here = host::this_process();
     let worker = random::incarnation();
-    let identity = WorkerIdentity { name: "caretaker".into(), host: here.clone(), build: 0, queues: Vec::new() };
+    let identity = WorkerIdentity {
+        name: "caretaker".into(),
+        host: here.clone(),
+        build: 0,
+        queues: Vec::new(),
+        kinds: Default::default(),
+    };
     let beat = |intent, acknowledged| Beat {
         worker,
         identity: identity.clone(),

@@ -10,17 +10,19 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
 use towpath_core::{
-    Due, GraphEnd, GraphId, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue, RetryPolicy, State,
-    Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
+    Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
+    RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
 };
 
 use crate::branch;
 use crate::caretaker;
 use crate::error::{Error, OutputError};
+use crate::host;
 use crate::job::Job;
 use crate::notifier::Notifier;
 use crate::open;
 use crate::random;
+use crate::worker::peers;
 
 /// A way into a store. Cheap to clone; all clones share one notifier.
 #[derive(Clone)]
@@ -100,6 +102,16 @@ impl Client {
     /// Views for people.
     pub fn inspect(&self) -> &dyn Inspect {
         self.inner.store.inspect()
+    }
+
+    /// The workers on this host whose process is known to be gone, though their lease may not have ended yet. None where
+    /// that cannot be seen: it can on Linux.
+    ///
+    /// # Errors
+    /// The store could not be asked.
+    pub async fn workers_gone(&self) -> Result<Vec<Incarnation>, StoreError> {
+        let (nobody, here) = (random::incarnation(), host::this_process());
+        Ok(peers::look(&self.inner.store, nobody, &here, Timestamp::ZERO).await?.gone)
     }
 
     // ---- enqueue ------------------------------------------------------------------------------

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
-use towpath_core::{JobId, StoreError, Timestamp};
+use towpath_core::{JobId, Payload, StoreError, Timestamp};
 
 use crate::client::Client;
+use crate::error::OutputError;
 use crate::log::Log;
 
-/// A handler's attempt: who it is, whether it should stop, what its parents left.
+/// A handler's attempt: who it is, whether it should stop, what its graph was given and its parents left.
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Inner>,
@@ -22,8 +24,17 @@ struct Inner {
     headers: BTreeMap<String, String>,
     enqueued_at: Timestamp,
     cancel: watch::Receiver<Option<CancelWhy>>,
+    draining: watch::Receiver<bool>,
     client: Client,
     log: Mutex<Log>,
+}
+
+/// What a worker tells its handlers while they work.
+pub(crate) struct Signs {
+    /// Why this attempt should stop.
+    pub(crate) cancel: watch::Receiver<Option<CancelWhy>>,
+    /// Whether the worker shuts down.
+    pub(crate) draining: watch::Receiver<bool>,
 }
 
 /// Why an attempt should stop.
@@ -43,13 +54,14 @@ pub enum Cancellation {
 }
 
 impl Context {
-    pub(crate) fn new(claimed: &Claimed, cancel: watch::Receiver<Option<CancelWhy>>, client: Client) -> Self {
+    pub(crate) fn new(claimed: &Claimed, signs: Signs, client: Client) -> Self {
         Self {
             inner: Arc::new(Inner {
                 head: claimed.head.clone(),
                 headers: claimed.headers.clone(),
                 enqueued_at: claimed.enqueued_at,
-                cancel,
+                cancel: signs.cancel,
+                draining: signs.draining,
                 client,
                 log: Mutex::default(),
             }),
@@ -102,6 +114,17 @@ impl Context {
 
     /// How the node's direct parents ended, in the order of its edges. Empty for a job outside a graph.
     ///
+    /// ```
+    /// # use towpath::{Context, Failure};
+    /// async fn sum(cx: Context) -> Result<u64, Failure> {
+    ///     let mut sum = 0;
+    ///     for parent in cx.upstream().await? {
+    ///         sum += parent.output::<u64>()?.unwrap_or(0);
+    ///     }
+    ///     Ok(sum)
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// The store could not be asked.
     pub async fn upstream(&self) -> Result<Vec<Upstream>, StoreError> {
@@ -109,6 +132,36 @@ impl Context {
             return Ok(Vec::new());
         }
         self.inner.client.store().upstream(self.inner.head.id).await
+    }
+
+    /// What the graph was given ([`NewGraph::input`](crate::NewGraph::input)). `None` for a job outside a graph, and for a
+    /// graph that was given nothing.
+    ///
+    /// # Errors
+    /// The store could not be asked, or the input is of another shape.
+    pub async fn graph_input<T: DeserializeOwned>(&self) -> Result<Option<T>, OutputError> {
+        let Some(node) = &self.inner.head.node else { return Ok(None) };
+        let input = self.inner.client.store().graph_input(node.graph).await?;
+        let read = input.as_ref().map(Payload::decode).transpose();
+        read.map_err(|e| OutputError::GraphInput { graph: node.graph, problem: e.problem })
+    }
+
+    /// Whether the worker shuts down. The attempt may go on, up to the worker's drain limit (25 s), and is then told to stop
+    /// ([`cancelled`](Self::cancelled)).
+    ///
+    /// A handler that works in steps looks here between two of them, and leaves with
+    /// [`Failure::stopped`](crate::Failure::stopped): the job goes back at no cost and runs elsewhere.
+    pub fn is_shutting_down(&self) -> bool {
+        *self.inner.draining.borrow()
+    }
+
+    /// Waits until the worker shuts down: at once, not when the drain limit is over.
+    ///
+    /// # Cancel safety
+    /// Safe: a later call answers at once.
+    pub async fn shutting_down(&self) {
+        // An error says that the worker is gone.
+        let _ = self.inner.draining.clone().wait_for(|draining| *draining).await;
     }
 
     /// Why the attempt should stop, if it should.

@@ -1,7 +1,7 @@
 //! What can go wrong for a client.
 
 use towpath_core::store::Refusal;
-use towpath_core::{Cause, EncodeError, InvalidGraph, InvalidName, JobId, State, StoreError};
+use towpath_core::{Cause, EncodeError, GraphId, InvalidGraph, InvalidName, JobId, State, StoreError};
 
 /// Why a client's call did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// Why a job has no output to give.
+/// Why a job has no output to give, or a graph no input.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
@@ -64,6 +64,14 @@ pub enum OutputError {
     Decode {
         /// The job.
         id: JobId,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// A graph's input is of another shape than the type asked for.
+    #[error("the input of graph {graph} cannot be read: {problem}")]
+    GraphInput {
+        /// The graph.
+        graph: GraphId,
         /// What is wrong, and where.
         problem: String,
     },

@@ -1,10 +1,14 @@
 //! How a handler says that it did not succeed.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use towpath_core::{Report, Retry};
+
+use crate::durable::StepError;
 
 /// What a handler returns when it does not succeed. Any error becomes one by `?`: it is then retried by the
 /// job's policy.
@@ -71,7 +75,8 @@ impl Failure {
         Self { what: What::Skipped(reason.to_string()) }
     }
 
-    /// What a handler returns when it was told to stop and has.
+    /// What a handler returns when it was told to stop and has. Of one that stops because its worker shuts down, the job
+    /// goes back at no cost.
     pub fn stopped() -> Self {
         Self { what: What::Stopped }
     }
@@ -88,6 +93,19 @@ impl Failure {
         Self { what: What::Failed { error: error.to_string(), retry, log: None } }
     }
 
+    /// Whether another attempt is of no use.
+    pub(crate) fn is_permanent(&self) -> bool {
+        !matches!(self.what, What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_))
+    }
+
+    /// After how long another attempt is, if the failure says so.
+    pub(crate) fn again_after(&self) -> Option<Duration> {
+        match self.what {
+            What::Failed { retry: Retry::After(wait), .. } | What::Snoozed(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
     pub(crate) fn into_report(self) -> Report {
         match self.what {
             What::Failed { error, retry, log } => Report::Failed { error, retry, log },
@@ -99,8 +117,33 @@ impl Failure {
     }
 }
 
-impl<E: Error> From<E> for Failure {
+/// How a failure is recorded in a run's journal.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    error: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    permanent: bool,
+}
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored { error: self.to_string(), permanent: self.is_permanent() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { error, permanent } = Stored::deserialize(deserializer)?;
+        Ok(Self::failed(error, if permanent { Retry::Never } else { Retry::ByPolicy }))
+    }
+}
+
+impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
+        if let Some(StepError::Failed(failure)) = (&error as &dyn Any).downcast_ref::<StepError<Failure>>() {
+            // The failure of a step is one still, also as that of another.
+            return Self::failed(failure, if failure.is_permanent() { Retry::Never } else { Retry::ByPolicy });
+        }
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -135,5 +178,14 @@ mod tests {
         struct Outer(#[source] std::io::Error);
         let failure = Failure::from(Outer(std::io::Error::other("disk gone")));
         assert_eq!(failure.to_string(), "reading the list: disk gone");
+    }
+
+    #[test]
+    fn the_failure_of_a_step_stays_permanent() {
+        let step = |failure| Failure::from(StepError::Failed(failure));
+        let permanent = step(Failure::permanent("no such page"));
+        assert_eq!((permanent.to_string().as_str(), permanent.is_permanent()), ("no such page", true));
+        assert!(!step(Failure::new("try again")).is_permanent());
+        assert!(!Failure::from(StepError::<Failure>::Lost).is_permanent());
     }
 }

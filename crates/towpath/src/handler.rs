@@ -1,6 +1,7 @@
 //! Handlers: typed outside, erased inside.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use towpath_core::{Label, Payload, Report, Retry, limits};
 
 use crate::context::Context;
+use crate::durable;
 use crate::failure::Failure;
 use crate::job::Job;
 
@@ -41,6 +43,8 @@ pub(crate) enum Erased {
     Async(Arc<dyn Fn(Payload, Context) -> ReportFuture + Send + Sync>),
     /// Runs on a thread of its own, since it blocks.
     Blocking(Arc<dyn Fn(Payload, Context) -> Report + Send + Sync>),
+    /// A durable function, by version.
+    Run(BTreeMap<u16, durable::Erased>),
 }
 
 pub(crate) fn erase<J, F, Fut, E>(build: u64, handler: F) -> Erased

@@ -5,6 +5,7 @@
 //! lease alone tells.
 
 use std::fs;
+use std::time::UNIX_EPOCH;
 
 use towpath_core::store::HostId;
 
@@ -33,6 +34,13 @@ pub(crate) fn is_known_gone(me: &HostId, process: &HostId) -> bool {
         return false;
     }
     started(process.pid) != Some(process.started)
+}
+
+/// Which program this is: another build of it has another size or time. Empty where that cannot be read.
+pub(crate) fn this_program() -> String {
+    let file = std::env::current_exe().and_then(fs::metadata);
+    let changed = file.as_ref().ok().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    file.map(|file| format!("{}/{}", file.len(), changed.unwrap_or_default().as_micros())).unwrap_or_default()
 }
 
 fn read(path: &str) -> String {

@@ -5,10 +5,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use towpath_core::Kind;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use towpath_core::store::Served;
+use towpath_core::{Kind, Queue};
 
 use crate::context::Context;
+use crate::durable::{self, Durable};
 use crate::failure::Failure;
 use crate::handler::{Erased, Perform, erase, erase_blocking};
 use crate::job::Job;
@@ -20,9 +23,38 @@ pub struct Registry {
     problems: Vec<RegistryProblem>,
 }
 
-struct Entry {
-    version: u16,
-    make: Box<dyn FnOnce(u64) -> Erased + Send>,
+enum Entry {
+    Handler {
+        version: u16,
+        /// Where jobs of this kind stand unless their enqueue says otherwise.
+        queue: String,
+        make: Box<dyn FnOnce(u64) -> Erased + Send>,
+    },
+    Durable(BTreeMap<u16, durable::Erased>),
+}
+
+impl Entry {
+    fn finish(self, build: u64) -> Erased {
+        match self {
+            Self::Handler { make, .. } => make(build),
+            Self::Durable(versions) => Erased::Run(versions),
+        }
+    }
+
+    fn queue(&self) -> &str {
+        match self {
+            Self::Handler { queue, .. } => queue,
+            Self::Durable(_) => Queue::DEFAULT,
+        }
+    }
+
+    /// Its newest version.
+    fn version(&self) -> u16 {
+        match self {
+            Self::Handler { version, .. } => *version,
+            Self::Durable(versions) => versions.keys().next_back().copied().unwrap_or_default(),
+        }
+    }
 }
 
 /// One thing wrong with a registry.
@@ -39,6 +71,13 @@ pub enum RegistryProblem {
         /// What is wrong with it.
         problem: String,
     },
+    /// A step takes a state that the worker was not given.
+    MissingState {
+        /// The step.
+        step: &'static str,
+        /// The state's type.
+        state: &'static str,
+    },
     /// No handler at all.
     Empty,
 }
@@ -48,6 +87,7 @@ impl fmt::Display for RegistryProblem {
         match self {
             Self::Duplicate { kind } => write!(f, "the kind {kind} has two handlers: remove one"),
             Self::Invalid { problem } => f.write_str(problem),
+            Self::MissingState { step, state } => write!(f, "step {step} needs {state}: add .state(…)"),
             Self::Empty => f.write_str("no handler is registered: add one"),
         }
     }
@@ -106,6 +146,26 @@ impl Registry {
         self.handle(|job: J, cx: Context| job.perform(cx));
     }
 
+    /// Adds a durable function. Several versions of one may be there.
+    pub fn durable<I, O, E>(&mut self, function: Durable<I, O, E>)
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + Send + 'static,
+        E: Serialize + fmt::Display + Send + 'static,
+    {
+        let name = function.name();
+        let entry = self.entries.entry(name).or_insert_with(|| Entry::Durable(BTreeMap::new()));
+        let Entry::Durable(versions) = entry else {
+            self.problems.push(RegistryProblem::Duplicate { kind: name.to_owned() });
+            return;
+        };
+        if versions.insert(function.version(), durable::Erased::new(function)).is_some() {
+            let problem =
+                format!("{name} v{} is there twice: remove one, or give it another version", function.version());
+            self.problems.push(RegistryProblem::Invalid { problem });
+        }
+    }
+
     fn add<J: Job>(&mut self, make: Box<dyn FnOnce(u64) -> Erased + Send>) {
         match Kind::new(J::KIND) {
             Err(e) => self.problems.push(RegistryProblem::Invalid { problem: e.to_string() }),
@@ -115,7 +175,8 @@ impl Registry {
             }
             Ok(_) => {}
         }
-        if self.entries.insert(J::KIND, Entry { version: J::VERSION, make }).is_some() {
+        let queue = J::defaults().queue.unwrap_or_else(|| Queue::DEFAULT.to_owned());
+        if self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, queue, make }).is_some() {
             self.problems.push(RegistryProblem::Duplicate { kind: J::KIND.to_owned() });
         }
     }
@@ -138,24 +199,30 @@ impl Registry {
     /// assert_eq!(registry.manifest(), "greet 1\n");
     /// ```
     pub fn manifest(&self) -> String {
-        self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version)).collect()
+        self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version())).collect()
+    }
+
+    /// The kinds whose jobs stand in none of these queues unless their enqueue says otherwise, with the queue they stand in.
+    pub(crate) fn beside(&self, queues: &[Queue]) -> Vec<(&'static str, &str)> {
+        let is_served = |entry: &Entry| queues.iter().any(|queue| queue.as_str() == entry.queue());
+        self.entries.iter().filter(|(_, entry)| !is_served(entry)).map(|(kind, entry)| (*kind, entry.queue())).collect()
     }
 
     /// Checks everything and gives the handlers their build.
-    pub(crate) fn finish(mut self) -> Result<Handlers, InvalidRegistry> {
+    pub(crate) fn finish(mut self, build_id: &str) -> Result<Handlers, InvalidRegistry> {
         if self.entries.is_empty() {
             self.problems.push(RegistryProblem::Empty);
         }
         if !self.problems.is_empty() {
             return Err(InvalidRegistry { problems: self.problems });
         }
-        let build = fnv(self.manifest().as_bytes());
+        let build = fnv(format!("{}{build_id}", self.manifest()).as_bytes());
         let serves: Vec<Served> = self
             .entries
             .iter()
-            .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), version: entry.version })
+            .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), version: entry.version() })
             .collect();
-        let by_kind = self.entries.into_iter().map(|(kind, entry)| (kind, (entry.make)(build))).collect();
+        let by_kind = self.entries.into_iter().map(|(kind, entry)| (kind, entry.finish(build))).collect();
         Ok(Handlers { build, serves: serves.into(), by_kind })
     }
 }
@@ -208,7 +275,7 @@ mod tests {
         registry.handle(|_: One, _| async { Ok::<_, Failure>(()) });
         registry.handle(|_: AlsoOne, _| async { Ok::<_, Failure>(()) });
         registry.handle(|_: Reserved, _| async { Ok::<_, Failure>(()) });
-        let refused = registry.finish().err().unwrap().to_string();
+        let refused = registry.finish("").err().unwrap().to_string();
         assert_eq!(
             refused,
             "the worker cannot start: kind \"Send Mail\" contains 'S': use only a-z 0-9 . _ -; \

@@ -4,10 +4,13 @@ mod attempt;
 pub(crate) mod peers;
 mod pump;
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use towpath_core::dispatch::{Command, DispatchConfig, Dispatcher, QueueSlots};
@@ -16,13 +19,17 @@ use towpath_core::{Queue, defaults};
 
 use crate::client::Client;
 use crate::context::Context;
+use crate::durable::{Durable, NeededState, Step};
 use crate::failure::Failure;
 use crate::handler::Perform;
 use crate::host;
 use crate::job::Job;
 use crate::random;
 use crate::registry::{InvalidRegistry, Registry, RegistryProblem};
-use pump::{Message, Pump};
+use crate::states::States;
+pub(crate) use attempt::panic_text;
+pub(crate) use pump::Message;
+use pump::Pump;
 
 /// A set of handlers that serves queues of a store.
 pub struct Worker {
@@ -48,6 +55,9 @@ pub struct WorkerBuilder {
     drain_limit: Duration,
     abort_grace: Duration,
     prefetch_max: Option<u32>,
+    states: States,
+    steps: Vec<(&'static str, &'static [NeededState])>,
+    build_id: String,
 }
 
 impl Worker {
@@ -62,6 +72,9 @@ impl Worker {
             drain_limit: defaults::DRAIN_LIMIT,
             abort_grace: defaults::ABORT_GRACE,
             prefetch_max: None,
+            states: States::default(),
+            steps: Vec::new(),
+            build_id: host::this_program(),
         }
     }
 
@@ -81,7 +94,9 @@ impl Worker {
 }
 
 impl WorkerHandle {
-    /// Shuts down in good order and waits until it is done. Leases are renewed until the last handler is done.
+    /// Shuts down in good order and waits until it is done: handlers see at once that the worker shuts down
+    /// ([`Context::is_shutting_down`]), may finish up to the drain limit (25 s), and are then told to stop. Leases are renewed
+    /// until the last handler is done.
     pub async fn shutdown(self) {
         self.tell(Command::Shutdown);
         if let Err(error) = self.task.await
@@ -158,6 +173,37 @@ impl WorkerBuilder {
         self
     }
 
+    /// Adds a durable function. Several versions of one may be served side by side.
+    pub fn durable<I, O, E>(mut self, function: Durable<I, O, E>) -> Self
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + Send + 'static,
+        E: Serialize + fmt::Display + Send + 'static,
+    {
+        self.registry.durable(function);
+        self
+    }
+
+    /// Names a step that the worker's functions use. Nothing requires it: it lets [`build`](Self::build) say before
+    /// anything starts that a state is missing, instead of blocking the first run that comes to the step.
+    pub fn step<I, O, E>(mut self, step: Step<I, O, E>) -> Self {
+        self.steps.push((step.name(), step.needed()));
+        self
+    }
+
+    /// Gives steps a value of the application's, by its type: a pool, a client of a service.
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+
+    /// Names the code that the worker runs, such as a commit. What a build could not read or go on with is tried again when
+    /// another build starts. Without it a build is told by its program file.
+    pub fn build_id(mut self, id: &str) -> Self {
+        self.build_id = id.to_owned();
+        self
+    }
+
     /// Names the worker for people; otherwise it is called after its host and process.
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
@@ -219,13 +265,28 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
-        let handlers = self.registry.finish()?;
+        for (step, needs) in &self.steps {
+            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
+                self.registry.problem(RegistryProblem::MissingState { step, state: state.name() });
+            }
+        }
+        let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
+        for (kind, queue) in self.registry.beside(&names) {
+            tracing::warn!(
+                kind,
+                queue,
+                "this worker has a handler for the kind but does not serve the queue in which its jobs stand: add \
+                 .queue({queue:?}, 20), unless other workers serve it"
+            );
+        }
+        let handlers = self.registry.finish(&self.build_id)?;
         let host = host::this_process();
         let identity = WorkerIdentity {
             name: self.name.unwrap_or_else(|| format!("{}/{}", host.machine.get(..8).unwrap_or("host"), host.pid)),
             host: host.clone(),
             build: handlers.build,
             queues: queues.iter().map(|(q, _)| q.to_string()).collect(),
+            kinds: handlers.serves.iter().map(|served| (served.kind.clone(), served.version)).collect(),
         };
         let slots = |(queue, slots): (Queue, u16)| {
             let serves: Arc<[Served]> = handlers.serves.clone();
@@ -239,7 +300,7 @@ impl WorkerBuilder {
         if let Some(jobs) = self.prefetch_max {
             config.prefetch_max = jobs;
         }
-        let (pump, messages) = Pump::new(self.client, handlers, host, Dispatcher::new(config));
+        let (pump, messages) = Pump::new(self.client, handlers, self.states, host, Dispatcher::new(config));
         Ok(Worker { pump, messages })
     }
 }

@@ -36,19 +36,17 @@ pub(crate) async fn drain(place: &Place, jobs: usize) -> Result<Figure> {
     let subject = place.fresh().await?;
     let (rate, commits) = timed(&subject, jobs).await?;
     subject.remove().await?;
-    let figure = Figure::new("drain", rate, "jobs/s", jobs);
-    Ok(commits.map_or_else(|| figure.clone(), |n| figure.clone().with("durable_commits", n)))
+    Ok(Figure::new("drain", rate, "jobs/s", jobs).with("durable_commits", commits))
 }
 
 /// Preloads, then drains; answers the rate and the durable commits of the drain.
-async fn timed(subject: &Subject, jobs: usize) -> Result<(f64, Option<u64>)> {
+async fn timed(subject: &Subject, jobs: usize) -> Result<(f64, u64)> {
     preload(&subject.client, jobs).await?;
-    let before = subject.commits();
+    let (before, _) = subject.commits();
     let started = Instant::now();
     perform(&subject.client, jobs).await?;
     let took = started.elapsed();
-    let commits = subject.commits().zip(before).map(|((n, _), (n0, _))| n - n0);
-    Ok((jobs as f64 / took.as_secs_f64(), commits))
+    Ok((jobs as f64 / took.as_secs_f64(), subject.commits().0 - before))
 }
 
 pub(crate) async fn with_history(place: &Place, jobs: usize, history: usize) -> Result<Figure> {

@@ -105,16 +105,14 @@ pub(crate) async fn open(address: &str) -> Result<Client> {
 }
 
 impl Subject {
-    /// Commits that had to be on disk so far, and the time that the engine itself spent in them; `None` where the
-    /// database commits.
-    pub(crate) fn commits(&self) -> Option<(u64, Duration)> {
-        match &self.kind {
-            Kind::Sqlite { store, .. } => {
-                let counts = store.commits();
-                Some((counts.durable, counts.durable_time))
-            }
-            Kind::Postgres { .. } => None,
-        }
+    /// Commits that had to be on disk so far, and the time spent in them. On PostgreSQL that is the time from the answer
+    /// to the last statement of a turn until that to its `COMMIT`.
+    pub(crate) fn commits(&self) -> (u64, Duration) {
+        let counts = match &self.kind {
+            Kind::Sqlite { store, .. } => store.commits(),
+            Kind::Postgres { store } => store.commits(),
+        };
+        (counts.durable, counts.durable_time)
     }
 
     /// Waits until a worker has registered.

@@ -21,7 +21,7 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let lines = client.inspect().audit(Page { after: None, limit: self.limit }).await?;
         if self.view.json {
             let lines = lines.iter().map(|line| {

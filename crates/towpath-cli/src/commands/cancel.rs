@@ -33,6 +33,7 @@ impl Cancel {
         // What a killed process has left running is not asked but stopped.
         let groups = location.groups();
         groups.clear_dead().await.map_err(|e| CliError::failed("stop what an earlier process left running", e))?;
+        groups.leave();
         let graph = GraphId::from_bytes(*self.id.as_bytes());
         let done = if client.inspect().graph(graph).await?.is_some() {
             self.graph(&client, graph).await?

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 use towpath::GraphId;
-use towpath::core::Picture;
 use towpath::core::store::{GraphFilter, Page};
+use towpath::core::{Picture, StopReason};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
@@ -76,7 +76,7 @@ impl Graph {
 
 impl List {
     async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let client = self.view.store.found()?.open_to_read().await?;
         let filter = if self.open { GraphFilter::Open } else { GraphFilter::All };
         let graphs = client.inspect().graphs(filter, Page { after: None, limit: self.limit }).await?;
         if self.view.json {
@@ -108,7 +108,7 @@ impl List {
 impl Show {
     async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
-        let client = location.open().await?;
+        let client = location.open_to_read().await?;
         let detail = client.inspect().graph(self.graph).await?.ok_or_else(|| {
             let help = format!("list the graphs with `towpath graph list{}`", location.option());
             CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)
@@ -129,6 +129,15 @@ impl Show {
         let state = line.end.map_or_else(|| "not ended".to_owned(), |end| end.to_string());
         say::line(format_args!("{} {state}: {}", line.name, summary::counts(&detail.nodes)));
         say::line(format_args!("created {}", words::instant(line.created_at)));
+        if let Some(stop) = &detail.stopped {
+            let what = if stop.reason == StopReason::Cancel {
+                "cancelled".into()
+            } else {
+                format!("stopped to {}", stop.reason)
+            };
+            let why = if stop.why.is_empty() { String::new() } else { format!(": {}", stop.why) };
+            say::line(format_args!("{what} by {} at {}{why}", stop.actor, words::instant(stop.at)));
+        }
         if let Some(at) = line.ended_at {
             say::line(format_args!("ended   {}", words::instant(at)));
         }

@@ -2,10 +2,12 @@
 
 use clap::Args;
 use towpath::JobId;
+use towpath::core::State;
 use towpath::core::store::{AttemptLine, JobDetail};
 
 use super::{ViewArgs, json};
 use crate::error::CliError;
+use crate::served::Served;
 use crate::{exit, say, words};
 
 /// Show a job with its attempts and logs
@@ -21,22 +23,23 @@ pub(crate) struct JobCommand {
 impl JobCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
-        let client = location.open().await?;
+        let client = location.open_to_read().await?;
         let detail = client.inspect().job(self.job).await?.ok_or_else(|| {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
             CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
         })?;
         let attempts = client.inspect().attempts(self.job).await?;
+        let served = Served::look(&client).await?;
         if self.view.json {
-            say::json(&json::job(&detail, &attempts))?;
+            say::json(&json::job(&detail, &attempts, &served))?;
         } else {
-            print(&detail, &attempts);
+            print(&detail, &attempts, &served);
         }
         Ok(exit::SUCCEEDED)
     }
 }
 
-fn print(detail: &JobDetail, attempts: &[AttemptLine]) {
+fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
     let line = &detail.line;
     let field = |name: &str, value: String| say::line(format_args!("{name:<10}{value}"));
     field("job", line.id.to_string());
@@ -46,6 +49,11 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine]) {
         field("node", format!("{} of graph {}", node.name, node.graph));
     }
     field("state", line.state.to_string());
+    let lack = served.lack(&line.queue, &line.kind, Some(detail.version)).filter(|_| line.state == State::Ready);
+    if let Some(lack) = lack {
+        let (what, remedy) = (served.what(&line.queue, &line.kind, lack), served.remedy(&line.queue, &line.kind, lack));
+        field("unserved", format!("{what}; {remedy}"));
+    }
     if let Some(cause) = &detail.cause {
         field("cause", cause.to_string());
     }

@@ -2,11 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use towpath::core::SkipKind;
+use towpath::core::State;
 use towpath::core::store::{JobFilter, JobLine, Page};
-use towpath::{Client, End, GraphId, Kind, Queue, State};
+use towpath::{Client, End, GraphId, Kind, Queue};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
+use crate::served::Served;
 use crate::table::Table;
 use crate::{exit, say, words};
 
@@ -65,10 +67,12 @@ impl StateWord {
 
 impl Jobs {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
+        let location = self.view.store.found()?;
+        let client = location.open_to_read().await?;
         let jobs = self.list(&client).await?;
+        let served = Served::look(&client).await?;
         if self.view.json {
-            say::json(&jobs.iter().map(json::job_line).collect::<Vec<_>>())?;
+            say::json(&jobs.iter().map(|line| json::job_line(line, &served)).collect::<Vec<_>>())?;
             return Ok(exit::SUCCEEDED);
         }
         let mut table = Table::new(&["job", "kind", "queue", "state", "attempts", "node", "enqueued"]);
@@ -76,8 +80,12 @@ impl Jobs {
             table.row(vec![
                 line.id.to_string(),
                 line.kind.to_string(),
-                line.queue.to_string(),
-                line.state.to_string(),
+                words::short(line.queue.as_str()),
+                if served.lack_of(line).is_some() {
+                    format!("{}, unserved", line.state)
+                } else {
+                    line.state.to_string()
+                },
                 line.counters.attempt.to_string(),
                 line.node.as_ref().map_or_else(|| "-".into(), |n| n.name.to_string()),
                 words::instant(line.enqueued_at),
@@ -85,6 +93,7 @@ impl Jobs {
         }
         table.print_or("no jobs");
         tell_of_more(jobs.len(), self.limit);
+        served.tell(&jobs, &location.option());
         Ok(exit::SUCCEEDED)
     }
 

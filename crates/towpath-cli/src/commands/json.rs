@@ -2,10 +2,12 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use towpath::core::State;
 use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
 use towpath::core::{Role, SkipKind};
-use towpath::{Condition, End, Payload, State, Timestamp};
+use towpath::{Condition, End, Payload, Timestamp};
 
+use crate::served::Served;
 use crate::words;
 
 fn instant(at: Option<Timestamp>) -> Option<String> {
@@ -27,6 +29,10 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
 pub(super) fn graph(detail: &GraphDetail) -> Value {
     let mut graph = graph_line(&detail.line);
     graph["input"] = detail.input.as_ref().map_or(Value::Null, payload);
+    graph["stopped"] = detail.stopped.as_ref().map_or(
+        Value::Null,
+        |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
+    );
     graph["nodes"] = detail.nodes.iter().map(node).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
     graph
@@ -71,7 +77,7 @@ fn edge(edge: &EdgeLine) -> Value {
     })
 }
 
-pub(super) fn job_line(line: &JobLine) -> Value {
+pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     json!({
         "id": line.id,
         "kind": line.kind,
@@ -79,6 +85,7 @@ pub(super) fn job_line(line: &JobLine) -> Value {
         "priority": line.priority,
         "state": line.state.word(),
         "due": instant(line.due),
+        "served": (line.state == State::Ready).then(|| served.lack_of(line).is_none()),
         "attempt": line.counters.attempt,
         "failures": line.counters.failures,
         "crashes": line.counters.crashes,
@@ -90,8 +97,8 @@ pub(super) fn job_line(line: &JobLine) -> Value {
     })
 }
 
-pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine]) -> Value {
-    let mut job = job_line(&detail.line);
+pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) -> Value {
+    let mut job = job_line(&detail.line, served);
     job["version"] = detail.version.into();
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);

@@ -64,7 +64,10 @@ pub(super) async fn drive(client: &Client, location: &Location, graph: GraphId, 
         ));
     }
     let store_option = location.option();
-    match (Drive { client, graph, groups, parallel, store_option: store_option.clone() }).run().await? {
+    let driven =
+        (Drive { client, graph, groups: groups.clone(), parallel, store_option: store_option.clone() }).run().await;
+    groups.leave();
+    match driven? {
         Outcome::Ended(end) => Ok(exit::of(end)),
         Outcome::Interrupted => {
             say::line(format_args!("resume with: towpath resume{store_option} {graph}"));

@@ -44,7 +44,8 @@ pub(super) fn as_json(parents: &[Upstream]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use towpath::{End, NodeName, Payload, State};
+    use towpath::core::State;
+    use towpath::{End, NodeName, Payload};
 
     #[test]
     fn parents_come_in_order_with_their_output_untouched() {

@@ -202,13 +202,14 @@ impl NodeReader<'_> {
 
     fn duration(&mut self, what: &str, value: Place<'_, '_>) -> Option<Duration> {
         let Some(text) = value.get_ref().as_str() else {
-            self.problem(wrong_type(what, "a duration", value).help(duration::HELP));
+            let help = value.get_ref().as_integer().map(|n| duration::help(n.as_str())).unwrap_or(duration::help(""));
+            self.problem(wrong_type(what, "a duration", value).help(help));
             return None;
         };
         duration::parse(text)
             .map_err(|why| {
                 let problem = Problem::new(format!("{what} is no duration")).at(value.span(), why);
-                self.problem(problem.help(duration::HELP));
+                self.problem(problem.help(duration::help(text)));
             })
             .ok()
     }

@@ -88,6 +88,10 @@ retry = { attempts = 3, backoff = "1 s", cap = "0s" }
 exec = ["true"]
 timeout = 30
 retry = { attempts = 2, backoff = "1m", cap = "1s" }
+[node.c]
+exec = ["true"]
+timeout = "10 minutes"
+retry = { attempts = 2, backoff = "1.5h" }
 "#;
     unknown_fields: r#"
 nmae = "x"

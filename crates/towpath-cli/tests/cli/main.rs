@@ -3,12 +3,15 @@
 // A test that cannot go on may panic; clippy knows that of test functions, not of their helpers.
 #![allow(clippy::unwrap_used)]
 
+mod addresses;
 mod bad_input;
 mod flows;
 mod gate;
 mod interrupt;
+mod json;
 mod output;
 mod resume;
+mod served;
 mod show;
 
 use std::path::{Path, PathBuf};

@@ -70,7 +70,8 @@ fn seed() -> u64 {
 fn killed_at_random_points_it_carries_on_and_leaves_nothing_behind() {
     let folder = Folder::with_flow(&flow());
     kill_and_resume(&folder, 300);
-    let records = std::fs::read_dir(folder.file(".towpath/store.db.groups")).unwrap().count();
+    // The folder itself goes with the last record, unless there was nothing left to carry on with.
+    let records = std::fs::read_dir(folder.file(".towpath/store.db.groups")).map_or(0, Iterator::count);
     assert_eq!(records, 0, "a record was left");
 }
 

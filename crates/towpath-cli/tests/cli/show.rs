@@ -25,7 +25,7 @@ fn what_ran_is_listed_and_shown() {
     assert_eq!(folder.run(&["queues"]).stdout, "no live work\n");
     assert_eq!(folder.run(&["workers"]).stdout, "no workers\n");
     assert_eq!(folder.run(&["cancel", &graph]).stdout, format!("graph {graph}: had ended already\n"));
-    assert_eq!(folder.run(&["migrate"]).stdout, "sqlite:.towpath/store.db has schema version 1\n");
+    assert_eq!(folder.run(&["migrate"]).stdout, "sqlite:.towpath/store.db has schema version 2\n");
 }
 
 #[test]
@@ -71,4 +71,49 @@ fn a_graph_is_drawn_and_written_for_programs_that_draw() {
     let edges = json["edges"].as_array().unwrap();
     let finished = serde_json::json!({"parent": "check", "child": "tell", "condition": "finished", "branch": null});
     assert!(edges.contains(&finished), "{edges:?}");
+}
+
+#[test]
+fn a_cancelled_graph_says_by_whom_and_why() {
+    let folder = Folder::with_flow("name = \"long\"\n[node.a]\nexec = [\"sleep\", \"100\"]");
+    let mut run = folder.towpath(&["run", "flow.toml"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    crate::wait_until("it runs", || {
+        folder.file(".towpath/store.db").exists()
+            && folder.run(&["jobs", "--state", "running"]).stdout.contains("flow.")
+    });
+    let graph = folder.newest_graph();
+    let asked = ["cancel", &graph, "--actor", "ann", "--reason", "wrong list"];
+    assert_eq!(folder.run(&asked).code, 0);
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    let shown = folder.run(&["graph", "show", &graph]).stdout;
+    assert!(shown.lines().any(|l| l.starts_with("cancelled by ann at ") && l.ends_with("Z: wrong list")), "{shown}");
+    let stopped = &folder.json(&["graph", "show", &graph])["stopped"];
+    assert_eq!((&stopped["reason"], &stopped["actor"]), (&"cancel".into(), &"ann".into()));
+    assert_eq!(stopped["why"], "wrong list");
+}
+
+#[test]
+fn what_failed_is_pointed_to_or_counted_and_no_empty_folder_is_left() {
+    let nodes: String = (1..=5).map(|n| format!("[node.n{n}]\nexec = [\"false\"]\n")).collect();
+    let folder = Folder::with_flow(&nodes);
+    let ran = folder.run(&["run", "flow.toml"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.stdout.lines().filter(|line| line.starts_with("more about n")).count(), 3, "{}", ran.stdout);
+    let graph = folder.newest_graph();
+    assert!(ran.stdout.contains(&format!("and 2 more that failed: towpath graph show {graph}\n")), "{}", ran.stdout);
+    let mut left: Vec<_> =
+        std::fs::read_dir(folder.file(".towpath")).unwrap().map(|f| f.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".gitignore", "store.db"]);
+}
+
+#[test]
+fn long_names_are_cut_in_tables_and_full_in_json() {
+    let folder = Folder::with_flow("[node.a]\nexec = [\"true\"]");
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 0);
+    let queue = format!("flow.{}", folder.newest_graph());
+    assert_eq!(folder.json(&["jobs"])[0]["queue"], queue.as_str());
+    let shown = folder.run(&["jobs"]).stdout;
+    assert!(!shown.contains(&queue) && shown.contains(&format!("  {}…", &queue[..11])), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() < 150), "{shown}");
 }

@@ -15,7 +15,7 @@ impl<S: Subject> Runner<S> {
         match verb {
             "jobs" => return self.jobs(args).await,
             "graphs" => return self.graphs(args).await,
-            "job" | "attempts" | "upstream" | "graph" => return self.one(verb, args).await,
+            "job" | "attempts" | "upstream" | "graph" | "graph-input" => return self.one(verb, args).await,
             "ended" => return self.ended(args).await,
             "ancestors" => return self.ancestors(args).await,
             _ => {}
@@ -60,8 +60,11 @@ impl<S: Subject> Runner<S> {
     async fn one(&mut self, verb: &str, mut args: Args) -> Answer {
         let name = args.word("a job or graph")?;
         args.finish()?;
-        let (job, graph) =
-            if verb == "graph" { (None, Some(self.names.graph(&name))) } else { (Some(self.names.job(&name)), None) };
+        let (job, graph) = if verb.starts_with("graph") {
+            (None, Some(self.names.graph(&name)))
+        } else {
+            (Some(self.names.job(&name)), None)
+        };
         let store = self.subject.store();
         let (say, none) = (self.say(), || vec![format!("{name} unknown")]);
         let reply = match (verb, job, graph) {
@@ -76,6 +79,10 @@ impl<S: Subject> Runner<S> {
             ("upstream", Some(job), _) => {
                 let found = store.upstream(job).await;
                 found.map(|all| all.iter().map(|parent| say.upstream(parent)).collect())
+            }
+            ("graph-input", _, Some(graph)) => {
+                let found = store.graph_input(graph).await;
+                found.map(|input| input.iter().map(say::payload).collect())
             }
             (_, _, Some(graph)) => {
                 let found = store.inspect().graph(graph).await;

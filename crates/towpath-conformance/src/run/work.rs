@@ -1,5 +1,6 @@
 //! `beat`, `leave`, `turn`, `repeat`, `mark` and `rescue`: what workers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use towpath_core::store::{
@@ -121,6 +122,7 @@ impl<S: Subject> Runner<S> {
                 Settled::Cancelled => "cancelled",
                 Settled::Stale => "stale",
                 Settled::Unread => "unread",
+                Settled::Refused => "refused",
             };
             lines.push(format!("{name} {word}"));
         }
@@ -195,7 +197,7 @@ impl<S: Subject> Runner<S> {
 
 /// Whether what was settled is still the worker's.
 fn stays(settle: &Settle, told: Settled) -> bool {
-    told == Settled::Unread || (told == Settled::Done && matches!(settle.then, Move::Stay))
+    matches!(told, Settled::Unread | Settled::Refused) || (told == Settled::Done && matches!(settle.then, Move::Stay))
 }
 
 fn assigned(assigned: &Assigned) -> (JobId, Held) {
@@ -232,6 +234,7 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
         host,
         build: args.number("build")?.unwrap_or(BUILD),
         queues: args.list("queues").unwrap_or_default(),
+        kinds: read_kinds(args)?,
     })
 }
 
@@ -251,6 +254,13 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
         Ok(QueueClaim { queue: parsed(Queue::new(queue))?, serves: serves.clone(), limit })
     });
     Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, decisions_max }))
+}
+
+/// `serves=echo,mail@2`.
+fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, u16>, ScriptError> {
+    let served = args.list("serves").unwrap_or_default();
+    let served = served.iter().map(|kind| read_served(kind)).collect::<Result<Vec<_>, _>>()?;
+    Ok(served.into_iter().map(|served| (served.kind, served.version)).collect())
 }
 
 fn read_served(text: &str) -> Result<Served, ScriptError> {

@@ -8,6 +8,8 @@
 
 mod differential;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod fan_in;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod faults;
 mod graphs;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]

@@ -60,6 +60,9 @@ pub(super) struct Traffic {
     prefetch: u32,
     finished_since_turn: u32,
     finished_last_turn: u32,
+    /// Outcomes and lines of runs that go on: what a turn carries.
+    said_since_turn: u32,
+    said_last_turn: u32,
 }
 
 /// From how many finished jobs a turn a worker is busy: outcomes then wait a little for company.
@@ -83,6 +86,8 @@ impl Traffic {
             prefetch: config.slots().min(config.prefetch_max),
             finished_since_turn: 0,
             finished_last_turn: 0,
+            said_since_turn: 0,
+            said_last_turn: 0,
         }
     }
 
@@ -94,6 +99,12 @@ impl Traffic {
 
     pub(super) fn finished(&mut self) {
         self.finished_since_turn += 1;
+        self.said_since_turn += 1;
+    }
+
+    /// A run has written and goes on.
+    pub(super) fn said(&mut self) {
+        self.said_since_turn += 1;
     }
 
     pub(super) fn settle(&mut self, settle: Settle, now: Duration) {
@@ -168,9 +179,13 @@ impl Traffic {
         self.look_at = Duration::ZERO;
     }
 
-    pub(super) fn withdraw(&mut self, fence: Fence) {
-        self.outbox.retain(|s| s.fence != fence);
+    /// Takes back what has not been sent of a claim; answers the last of it.
+    pub(super) fn withdraw(&mut self, fence: Fence) -> Option<Settle> {
+        let (withdrawn, kept) = std::mem::take(&mut self.outbox).into_iter().partition(|s| s.fence == fence);
+        self.outbox = kept;
         self.outbox_bytes = self.outbox.iter().map(Settle::bytes).sum();
+        let withdrawn: Vec<Settle> = withdrawn;
+        withdrawn.into_iter().next_back()
     }
 
     // ---- questions ----------------------------------------------------------------------------
@@ -188,7 +203,7 @@ impl Traffic {
     }
 
     pub(super) fn is_crowded(&self) -> bool {
-        self.finished_last_turn >= BUSY
+        self.said_last_turn >= BUSY
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -261,6 +276,7 @@ impl Traffic {
         }
         self.finished_last_turn = finished;
         self.finished_since_turn = 0;
+        self.said_last_turn = std::mem::take(&mut self.said_since_turn);
         let turn = Turn { worker: config.worker, number: self.next_number(), settle, claim };
         self.pending = Some(Exchange::Turn(Box::new(turn.clone())));
         Some(Effect::Turn(Box::new(turn)))
@@ -271,9 +287,9 @@ impl Traffic {
         if self.outbox.is_empty() {
             return false;
         }
-        let enough = self.outbox.len() as u32 >= self.finished_last_turn.min(512);
+        let enough = self.outbox.len() as u32 >= self.said_last_turn.min(512);
         let waited = now >= self.outbox_since + self.flush;
-        !active || self.finished_last_turn < BUSY || enough || waited
+        !active || self.said_last_turn < BUSY || enough || waited
     }
 
     fn take_outbox(&mut self) -> Vec<Settle> {

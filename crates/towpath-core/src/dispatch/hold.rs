@@ -69,6 +69,25 @@ pub(super) struct Running {
     deadline_at: Option<Duration>,
     pub(super) interruption: Option<Interruption>,
     stuck_at: Option<Duration>,
+    commit: Commit,
+}
+
+impl Running {
+    /// Whether something that it wrote is not answered.
+    pub(super) fn was_committing(&self) -> bool {
+        self.commit != Commit::None
+    }
+}
+
+/// Where a run stands that may write while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commit {
+    /// Nothing is on its way.
+    None,
+    /// Something is, and the run goes on after it.
+    Stays,
+    /// Something is, after which it is no longer here: its slot is free already.
+    Leaves,
 }
 
 /// Why and since when a handler is to stop.
@@ -115,6 +134,14 @@ impl Holding {
 
     pub(super) fn is_running(&self, fence: Fence) -> bool {
         self.held.get(&fence).is_some_and(|h| matches!(h.stage, HeldStage::Running(_)))
+    }
+
+    /// What is known of a job in a handler.
+    pub(super) fn head(&self, fence: Fence) -> Option<&Head> {
+        match &self.held.get(&fence)?.stage {
+            HeldStage::Running(run) => Some(&run.head),
+            _ => None,
+        }
     }
 
     /// Takes in a claimed job. A job of a queue that is not served (which no store gives) waits in the first.
@@ -185,7 +212,15 @@ impl Holding {
 
     pub(super) fn start(&mut self, head: &Head, timeout_at: Option<Duration>, deadline_at: Option<Duration>) {
         let queue = self.queue_of(head);
-        let run = Running { head: head.clone(), queue, timeout_at, deadline_at, interruption: None, stuck_at: None };
+        let run = Running {
+            head: head.clone(),
+            queue,
+            timeout_at,
+            deadline_at,
+            interruption: None,
+            stuck_at: None,
+            commit: Commit::None,
+        };
         for at in [timeout_at, deadline_at].into_iter().flatten() {
             self.look_at = self.look_at.min(at);
         }
@@ -206,9 +241,8 @@ impl Holding {
         let held = self.held.get_mut(&fence)?;
         match std::mem::replace(&mut held.stage, HeldStage::Settling) {
             HeldStage::Running(run) => {
-                self.running -= 1;
-                if let Some(queue) = self.queues.get_mut(run.queue) {
-                    queue.running -= 1;
+                if run.commit != Commit::Leaves {
+                    self.vacate(run.queue);
                 }
                 Some(run)
             }
@@ -216,6 +250,65 @@ impl Holding {
                 held.stage = other;
                 None
             }
+        }
+    }
+
+    fn vacate(&mut self, queue: usize) {
+        self.running -= 1;
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.running -= 1;
+        }
+    }
+
+    fn run_mut(&mut self, fence: Fence) -> Option<&mut Running> {
+        match &mut self.held.get_mut(&fence)?.stage {
+            HeldStage::Running(run) => Some(run),
+            HeldStage::Waiting | HeldStage::Settling => None,
+        }
+    }
+
+    /// A run writes. `None` if it is not this worker's any more, or has written before and not heard of it.
+    pub(super) fn committing(&mut self, fence: Fence, leaves: bool) -> Option<&Running> {
+        let run = self.run_mut(fence)?;
+        let is_lost = run.interruption.as_ref().is_some_and(|i| i.why == CancelWhy::Lost);
+        if is_lost || run.commit != Commit::None {
+            return None;
+        }
+        run.commit = if leaves { Commit::Leaves } else { Commit::Stays };
+        let queue = run.queue;
+        if leaves {
+            self.vacate(queue);
+        }
+        self.run_mut(fence).map(|run| &*run)
+    }
+
+    pub(super) fn is_committing(&self, fence: Fence) -> bool {
+        let held = self.held.get(&fence).map(|held| &held.stage);
+        matches!(held, Some(HeldStage::Running(run)) if run.commit != Commit::None)
+    }
+
+    /// What a run wrote is answered: whether it was to leave with it. A slot that it gave up stays given up until
+    /// [`Holding::stays`].
+    pub(super) fn committed(&mut self, fence: Fence) -> Option<bool> {
+        let run = self.run_mut(fence)?;
+        match run.commit {
+            Commit::None => None,
+            Commit::Stays => {
+                run.commit = Commit::None;
+                Some(false)
+            }
+            Commit::Leaves => Some(true),
+        }
+    }
+
+    /// A run that was to leave goes on: it takes a slot again, for a while perhaps one more than there are.
+    pub(super) fn stays(&mut self, fence: Fence) {
+        let Some(run) = self.run_mut(fence) else { return };
+        run.commit = Commit::None;
+        let queue = run.queue;
+        self.running += 1;
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.running += 1;
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::id::{Fence, Incarnation};
 use crate::lifecycle::Cause;
-use crate::outcome::Report;
-use crate::store::{Beat, BeatReply, Claimed, Rescue, RescueReply, Turn, TurnReply};
+use crate::outcome::{Report, RunCommit};
+use crate::store::{Beat, BeatReply, Claimed, Rescue, RescueReply, Settled, Turn, TurnReply};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -20,6 +20,13 @@ pub enum Event {
         fence: Fence,
         /// What it reports.
         report: Report,
+    },
+    /// A run has something to write. Answered by [`Effect::Committed`]; a second one waits for that answer.
+    Commit {
+        /// The claim.
+        fence: Fence,
+        /// What to write.
+        commit: RunCommit,
     },
     /// The answer to [`Effect::Turn`].
     Turn(Result<Box<TurnReply>, Failure>),
@@ -79,6 +86,14 @@ pub enum Effect {
     Prune,
     /// Run this job's handler.
     Start(Box<Claimed>),
+    /// Tell this run what became of its commit. After [`Settled::Done`] for one that parks or ends, and after
+    /// [`Settled::Stale`], it is not this worker's any more.
+    Committed {
+        /// The claim.
+        fence: Fence,
+        /// What became of it.
+        settled: Settled,
+    },
     /// Tell this handler to stop.
     Cancel {
         /// The claim.
@@ -95,6 +110,13 @@ pub enum Effect {
     Stuck {
         /// The claim.
         fence: Fence,
+    },
+    /// The store refused what became of this job: the job is quarantined, or if even that is refused, held. Tell people.
+    Refused {
+        /// The claim.
+        fence: Fence,
+        /// What the database said.
+        problem: String,
     },
     /// The worker has left its store.
     Gone,

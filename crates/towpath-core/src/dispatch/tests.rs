@@ -7,7 +7,7 @@ use super::*;
 use crate::id::{Incarnation, JobId, Token};
 use crate::lifecycle::{Cause, End};
 use crate::name::{Kind, Queue};
-use crate::outcome::Retry;
+use crate::outcome::{Retry, RunCommit};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::{
@@ -30,7 +30,13 @@ impl Bench {
     fn new(slots: u16) -> Self {
         let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots, serves }];
-        let identity = WorkerIdentity { name: "w".into(), host: HostId::default(), build: 1, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: "w".into(),
+            host: HostId::default(),
+            build: 1,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let dispatcher = Dispatcher::new(DispatchConfig::new(WORKER, identity, queues));
         Self { dispatcher, now: Duration::ZERO, effects: Vec::new() }
     }
@@ -77,6 +83,7 @@ impl Bench {
         let reply = TurnReply {
             now: Timestamp::ZERO + self.now,
             settled: vec![Settled::Done; turn.settle.len()],
+            problems: vec![],
             assigned: claimed.into_iter().map(|c| Assigned::Job(Box::new(c))).collect(),
             next_due: None,
             lease: Lease::Holds,
@@ -260,6 +267,7 @@ fn a_timeout_cancels_then_aborts_then_reports_it_stuck() {
     bench.event(Event::Turn(Ok(Box::new(TurnReply {
         now: Timestamp::ZERO,
         settled: vec![],
+        problems: vec![],
         assigned: vec![],
         next_due: None,
         lease: Lease::Holds,
@@ -489,6 +497,102 @@ fn jobs_on_their_last_chance_run_one_at_a_time() {
     assert_eq!(bench.started(), [4]);
 }
 
+fn written(key: i64, then: Option<Report>) -> Event {
+    let commit = RunCommit { journal: vec![Payload::json(&key).unwrap()], read: Some(0), then };
+    Event::Commit { fence: job(key, 1).head.fence, commit }
+}
+
+fn committed(bench: &mut Bench) -> Vec<(i64, Settled)> {
+    let mut answers = Vec::new();
+    bench.effects.retain(|effect| match effect {
+        Effect::Committed { fence, settled } => {
+            answers.push((fence.key, *settled));
+            false
+        }
+        _ => true,
+    });
+    answers
+}
+
+fn room(turn: &Turn) -> u16 {
+    turn.claim.as_ref().map_or(0, |claim| claim.queues.iter().map(|queue| queue.limit).sum())
+}
+
+fn settled(bench: &mut Bench, settled: &[Settled]) {
+    let now = Timestamp::ZERO + bench.now;
+    let reply = TurnReply {
+        now,
+        settled: settled.to_vec(),
+        problems: vec![],
+        assigned: vec![],
+        next_due: None,
+        lease: Lease::Holds,
+    };
+    bench.event(Event::Turn(Ok(Box::new(reply))));
+}
+
+#[test]
+fn a_run_writes_while_it_runs_and_gives_up_its_slot_with_its_park() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    assert_eq!(bench.started(), [1]);
+
+    bench.event(written(1, None));
+    let turn = bench.turn().unwrap();
+    assert!(matches!(turn.settle[0].then, Move::Stay));
+    assert_eq!(room(&turn), 1, "it keeps its slot: there is room for what is fetched ahead");
+    settled(&mut bench, &[Settled::Done]);
+    assert_eq!(committed(&mut bench), [(1, Settled::Done)]);
+
+    bench.event(written(1, Some(Report::Parked { until: None })));
+    let turn = bench.turn().unwrap();
+    assert!(matches!(turn.settle[0].then, Move::Park { .. }));
+    assert_eq!(room(&turn), 2, "its slot is refilled");
+    bench.answer(&turn, vec![job(2, 2)]);
+    assert_eq!((committed(&mut bench), bench.started()), (vec![(1, Settled::Done)], vec![2]));
+    bench.event(finished(1, 1, Report::Stopped));
+    assert!(bench.turn().is_none(), "what its task reports after that is nothing");
+    assert_eq!(bench.dispatcher.running(), 1);
+}
+
+#[test]
+fn a_run_that_may_not_end_yet_takes_its_slot_again() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.event(written(1, Some(Report::Succeeded { output: None, branches: vec![] })));
+    bench.turn().unwrap();
+    assert_eq!(bench.dispatcher.running(), 0);
+    settled(&mut bench, &[Settled::Unread]);
+    assert_eq!((committed(&mut bench), bench.dispatcher.running()), (vec![(1, Settled::Unread)], 1));
+
+    // A claim that was lost meanwhile: what it writes is not sent, and it is told.
+    let lost = vec![job(1, 1).head.fence];
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0 });
+    bench.event(written(1, None));
+    assert_eq!(committed(&mut bench), [(1, Settled::Stale)]);
+    bench.event(finished(1, 1, Report::Stopped));
+    assert_eq!(bench.dispatcher.running(), 0);
+    assert!(bench.turn().is_none_or(|turn| turn.settle.is_empty()));
+}
+
+#[test]
+fn a_run_that_is_stopped_while_it_writes_is_settled_once() {
+    let mut bench = Bench::serving(2);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1), job(2, 1)]);
+    let looks = bench.turn();
+    bench.event(done(2, 1));
+    let turn = looks.or_else(|| bench.turn()).unwrap();
+    // Its commit waits behind an exchange under way, then its task is dropped.
+    bench.event(written(1, None));
+    bench.event(finished(1, 1, Report::Stopped));
+    settled(&mut bench, &vec![Settled::Done; turn.settle.len()]);
+    let turn = bench.turn().unwrap();
+    assert!(turn.check().is_ok(), "{turn:?}");
+}
+
 #[test]
 fn a_run_that_goes_on_is_still_held_and_one_whose_claim_is_stale_is_not() {
     let after = |settled: Settled| {
@@ -502,6 +606,7 @@ fn a_run_that_goes_on_is_still_held_and_one_whose_claim_is_stale_is_not() {
         let reply = TurnReply {
             now: Timestamp::ZERO,
             settled: vec![settled],
+            problems: vec![],
             assigned: vec![],
             next_due: None,
             lease: Lease::Holds,
@@ -526,6 +631,7 @@ fn a_run_that_may_not_end_yet_is_still_held() {
     let reply = TurnReply {
         now: Timestamp::ZERO,
         settled: vec![Settled::Unread; turn.settle.len()],
+        problems: vec![],
         assigned: vec![],
         next_due: None,
         lease: Lease::Holds,
@@ -534,4 +640,60 @@ fn a_run_that_may_not_end_yet_is_still_held() {
     bench.effects.retain(|e| !matches!(e, Effect::Beat(_)));
     bench.after(4_000 * MS);
     assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence]);
+}
+
+#[test]
+fn an_outcome_that_the_store_refuses_is_settled_as_a_quarantine_and_never_a_third_time() {
+    let refuse = |bench: &mut Bench, turn: &Turn| {
+        let reply = TurnReply {
+            now: Timestamp::ZERO,
+            settled: vec![Settled::Refused],
+            problems: vec!["value too long".into()],
+            assigned: vec![],
+            next_due: None,
+            lease: Lease::Holds,
+        };
+        assert_eq!(turn.settle.len(), 1);
+        bench.event(Event::Turn(Ok(Box::new(reply))));
+        let told = bench.effects.extract_if(.., |e| matches!(e, Effect::Refused { .. })).count();
+        assert_eq!(told, 1);
+    };
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.event(done(1, 1));
+    let turn = bench.turn().unwrap();
+    refuse(&mut bench, &turn);
+    let turn = bench.turn().unwrap();
+    let Move::End(ending) = &turn.settle[0].then else { panic!("{:?}", turn.settle[0]) };
+    assert_eq!((ending.end, ending.counters.attempt), (End::Quarantined, 1));
+    refuse(&mut bench, &turn);
+    bench.after(10 * MS);
+    assert!(bench.turn().is_none_or(|turn| turn.settle.is_empty()), "nothing less can be written");
+    bench.effects.retain(|e| !matches!(e, Effect::Beat(_)));
+    bench.after(4_000 * MS);
+    assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence], "handed back it would run again, for nothing");
+}
+
+#[test]
+fn a_run_whose_journal_is_refused_is_stopped_and_quarantined() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.dispatcher.traffic.settle(Settle::stay(job(1, 1).head.fence, Vec::new()), bench.now);
+    bench.event(Event::Timer);
+    bench.turn().unwrap();
+    let reply = TurnReply {
+        now: Timestamp::ZERO,
+        settled: vec![Settled::Refused],
+        problems: vec![],
+        assigned: vec![],
+        next_due: None,
+        lease: Lease::Holds,
+    };
+    bench.event(Event::Turn(Ok(Box::new(reply))));
+    assert_eq!(bench.cancelled(), [(1, CancelWhy::Lost)]);
+    bench.event(Event::Finished { fence: job(1, 1).head.fence, report: Report::Stopped });
+    let turn = bench.turn().unwrap();
+    assert!(matches!(&turn.settle[..], [Settle { then: Move::End(Ending { end: End::Quarantined, .. }), .. }]));
 }

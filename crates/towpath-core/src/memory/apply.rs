@@ -6,7 +6,7 @@ use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use crate::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -22,7 +22,10 @@ impl Transaction<'_> {
                     let asked = Cause::Asked { actor: actor.clone(), reason: reason.clone() };
                     self.end_by_order(job, *ending, running, asked)
                 }
-                Change::Stop { graph, reason } => self.stop(graph, reason),
+                Change::Stop { graph, reason: what_for } => {
+                    let (actor, why) = (actor.clone(), reason.clone());
+                    self.stop(graph, StopLine { reason: what_for, at: self.now, actor, why })
+                }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
             };
@@ -65,13 +68,15 @@ impl Transaction<'_> {
         self.take_idle(job)
     }
 
-    fn stop(&mut self, id: GraphId, reason: StopReason) -> Changed {
+    fn stop(&mut self, id: GraphId, line: StopLine) -> Changed {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        let reason = line.reason;
         let held = self.tables.stop.get(&graph).copied();
         // A cancel goes further than a failure: no handler of it runs either.
         if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
             self.news.cancel |= matches!(reason, StopReason::Cancel | StopReason::Fail);
             self.tables.stop.insert(graph, reason);
+            self.tables.stopped.insert(graph, line);
         }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {
@@ -88,6 +93,7 @@ impl Transaction<'_> {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         if self.tables.stop.get(&graph) == Some(&reason) {
             self.tables.stop.remove(&graph);
+            self.tables.stopped.remove(&graph);
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount_nodes(graph);
         }

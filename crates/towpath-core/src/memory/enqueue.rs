@@ -1,8 +1,8 @@
 //! Writes jobs and graphs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 
-use crate::graph::{ParentRef, PreparedEdge, PreparedGraph, PreparedNode, Role};
+use crate::graph::{PreparedEdge, PreparedGraph, PreparedNode, Role, Wiring};
 use crate::id::JobId;
 use crate::job::NewJob;
 use crate::name::{NodeName, RunId};
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         };
         self.tables.graph.insert(key, row);
         self.tables.graph_by_id.insert(graph.id(), key);
-        let nodes = self.grow(key, graph.nodes(), graph.edges(), &BTreeMap::new());
+        let nodes = self.grow(key, graph.nodes(), graph.edges(), &HashMap::new());
         for job in nodes {
             if self.look_at(job) {
                 self.leave_undecided(job);
@@ -111,30 +111,19 @@ impl Transaction<'_> {
         graph: Key,
         nodes: &[PreparedNode],
         edges: &[PreparedEdge],
-        existing: &BTreeMap<NodeName, Key>,
+        existing: &HashMap<NodeName, Key>,
     ) -> Vec<Key> {
         let new: Vec<Key> = nodes.iter().map(|_| self.tables.draw()).collect();
         let end = self.tables.end_of(graph);
         let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
-        let mut parents: Vec<Vec<Key>> = vec![Vec::new(); nodes.len()];
-        let mut seen = BTreeSet::new();
-        for edge in edges {
-            let parent = match &edge.parent {
-                ParentRef::New(place) => new.get(*place),
-                ParentRef::Existing(name) => existing.get(name),
-            };
-            let (Some(parent), Some(child)) = (parent, new.get(edge.child).or(end.as_ref())) else { continue };
-            let row = EdgeRow { child: *child, verdicts: edge.verdicts, label: edge.label.clone() };
-            self.tables.edge.insert((*parent, first + edge.ord), row);
-            if let Some(of_child) = parents.get_mut(edge.child)
-                && !nodes[edge.child].role.has(Role::END)
-                && seen.insert((edge.child, *parent))
-            {
-                of_child.push(*parent);
-            }
+        let wiring = Wiring::of(nodes, edges, &new, existing, end);
+        let Wiring { edges: joined, parents } = wiring.unwrap_or(Wiring { edges: Vec::new(), parents: Vec::new() });
+        for (parent, child, edge) in joined {
+            let row = EdgeRow { child, verdicts: edge.verdicts, label: edge.label.clone() };
+            self.tables.edge.insert((parent, first + edge.ord), row);
         }
         for ((job, node), parents) in new.iter().zip(nodes).zip(parents) {
-            self.insert_node(*job, graph, node, parents);
+            self.insert_node(*job, graph, node, parents.unwrap_or_default());
         }
         if let Some(row) = self.tables.graph.get_mut(&graph) {
             row.nodes += nodes.iter().filter(|node| !node.role.has(Role::END)).count() as u32;

@@ -49,6 +49,7 @@ impl Transaction<'_> {
             name: identity.name,
             host: identity.host,
             queues: identity.queues,
+            kinds: identity.kinds,
             registered_at: self.now,
         };
         self.tables.worker.insert(worker, row);

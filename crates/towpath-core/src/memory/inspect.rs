@@ -160,6 +160,7 @@ impl Tables {
         Some(GraphDetail {
             line: self.graph_line(key)?,
             input: row.input.clone(),
+            stopped: self.stopped.get(&key).cloned(),
             nodes: nodes.into_iter().filter_map(|job| self.node_line(job, self.node.get(&job)?)).collect(),
             edges: edges.into_values().filter_map(|(parent, edge)| self.edge_line(parent, edge)).collect(),
         })
@@ -215,6 +216,7 @@ impl Tables {
                 worker: row.incarnation,
                 name: row.name.clone(),
                 queues: row.queues.clone(),
+                kinds: row.kinds.clone(),
                 running: held.filter(|row| row.with == With::Handler).count() as u32,
                 started_at: row.registered_at,
                 lease_until: *self.lease.get(key)?,

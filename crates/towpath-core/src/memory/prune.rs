@@ -40,6 +40,7 @@ impl Transaction<'_> {
         let is_gone = self.tables.nodes_of(graph).next().is_none();
         if is_gone {
             self.tables.stop.remove(&graph);
+            self.tables.stopped.remove(&graph);
             if let Some(row) = self.tables.graph.remove(&graph) {
                 self.tables.graph_by_id.remove(&row.id);
             }

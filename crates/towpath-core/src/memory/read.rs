@@ -6,6 +6,7 @@ use crate::id::{GraphId, JobId};
 use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
+use crate::payload::Payload;
 use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 
 use super::tables::{Key, Tables};
@@ -55,6 +56,10 @@ impl Tables {
             output: self.output.get(&job).cloned(),
             error: self.last_error(job),
         })
+    }
+
+    pub(super) fn graph_input(&self, graph: GraphId) -> Option<Payload> {
+        self.visible_graph(graph).and_then(|(_, row)| row.input.clone())
     }
 
     pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {

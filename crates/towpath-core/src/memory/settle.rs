@@ -78,7 +78,7 @@ impl Transaction<'_> {
         answer
     }
 
-    fn append_entries(&mut self, job: Key, journal: Vec<Payload>) {
+    pub(super) fn append_entries(&mut self, job: Key, journal: Vec<Payload>) {
         let Some(run) = self.tables.run.get_mut(&job) else { return };
         for payload in journal {
             self.tables.entry.insert((job, run.chapter, run.entries), EntryRow { payload, at: self.now });

@@ -27,6 +27,7 @@ impl Transaction<'_> {
         self.tables.arrival_by_dedup.extend(key);
         let seq = self.tables.draw();
         self.wake(&run);
+        self.news.signalled.push(run.clone());
         self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now });
         Ok(Delivery::Delivered)
     }

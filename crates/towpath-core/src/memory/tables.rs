@@ -8,7 +8,7 @@ use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Settled};
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Settled, StopLine};
 use crate::time::Timestamp;
 
 /// A number from the store's one ascending sequence: of a job, a graph, a worker, an audit line, or an
@@ -49,6 +49,8 @@ pub(super) struct Tables {
     pub(super) graph_by_id: BTreeMap<GraphId, Key>,
     pub(super) graph_prune_at: BTreeSet<(Timestamp, Key)>,
     pub(super) stop: BTreeMap<Key, StopReason>,
+    /// Who asked for a stop.
+    pub(super) stopped: BTreeMap<Key, StopLine>,
     pub(super) node: BTreeMap<Key, NodeRow>,
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
@@ -216,6 +218,7 @@ pub(super) struct WorkerRow {
     pub(super) name: String,
     pub(super) host: HostId,
     pub(super) queues: Vec<String>,
+    pub(super) kinds: BTreeMap<Kind, u16>,
     pub(super) registered_at: Timestamp,
 }
 

@@ -106,7 +106,13 @@ fn worker(at: u8) -> Incarnation {
 }
 
 fn beat(worker: Incarnation, acknowledged: u64, holds: &[crate::Fence]) -> Beat {
-    let identity = WorkerIdentity { name: "w".into(), host: Default::default(), build: 7, queues: vec![] };
+    let identity = WorkerIdentity {
+        name: "w".into(),
+        host: Default::default(),
+        build: 7,
+        queues: vec![],
+        kinds: Default::default(),
+    };
     Beat { worker, identity, lease: LEASE, acknowledged, holds: holds.to_vec(), intent: Intent::Stay }
 }
 

@@ -35,6 +35,7 @@ impl Transaction<'_> {
         Ok(TurnReply {
             now: self.now,
             settled,
+            problems: Vec::new(),
             assigned: given.filter_map(|(_, job)| tables.assigned(*job)).collect(),
             next_due: tables.later.keys().next().map(|(due, _)| *due).filter(|due| *due < Timestamp::NEVER),
             lease: if self.holds_lease(worker) { Lease::Holds } else { Lease::Over },

@@ -1,9 +1,11 @@
 //! Heartbeats and rescue: how a worker keeps what it holds, and how others get it when it is gone.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::id::{Fence, Incarnation};
 use crate::lifecycle::Cause;
+use crate::name::Kind;
 use crate::time::Timestamp;
 
 use super::turn::{Head, Undecided};
@@ -46,6 +48,8 @@ pub struct WorkerIdentity {
     pub build: u64,
     /// The queues it serves, for people.
     pub queues: Vec<String>,
+    /// The kinds it serves, each with the newest version that it takes, for people.
+    pub kinds: BTreeMap<Kind, u16>,
 }
 
 /// Where a process is.

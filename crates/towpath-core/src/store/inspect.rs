@@ -186,10 +186,25 @@ pub struct GraphDetail {
     pub line: GraphLine,
     /// Its input.
     pub input: Option<Payload>,
+    /// Who stopped it, if anybody has.
+    pub stopped: Option<StopLine>,
     /// Its nodes, in the order of their enqueue.
     pub nodes: Vec<NodeLine>,
     /// Its edges, in the order of their place, those to `end` left out.
     pub edges: Vec<EdgeLine>,
+}
+
+/// A stop of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopLine {
+    /// What for.
+    pub reason: StopReason,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// Why, in their words; may be empty.
+    pub why: String,
 }
 
 /// A node.
@@ -267,6 +282,8 @@ pub struct WorkerLine {
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
+    /// The kinds it serves, each with the newest version that it takes. Empty if it has not said so.
+    pub kinds: BTreeMap<Kind, u16>,
     /// Jobs it holds.
     pub running: u32,
     /// When it registered.

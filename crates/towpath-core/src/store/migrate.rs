@@ -1,7 +1,7 @@
 //! Versions of a schema.
 
 /// The schema version that this binary writes and reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The version that this binary states as the oldest that may still use a schema it has made.
 pub const MIN_BINARY: u32 = 1;

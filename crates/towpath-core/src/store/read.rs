@@ -1,9 +1,11 @@
 //! What the runtime and the core's plans read.
 
+use serde::de::DeserializeOwned;
+
 use crate::id::{Incarnation, JobId};
 use crate::lifecycle::{Cause, State};
 use crate::name::{Kind, Label, NodeName};
-use crate::payload::Payload;
+use crate::payload::{DecodeError, Payload};
 use crate::time::Timestamp;
 
 use super::extend::HostId;
@@ -19,6 +21,31 @@ pub struct Upstream {
     pub output: Option<Payload>,
     /// Its last failure, if an attempt of it has failed.
     pub error: Option<String>,
+}
+
+impl Upstream {
+    /// What it left, as the type that its kind has for it; `None` if it left nothing, as when it did not succeed.
+    ///
+    /// ```
+    /// use towpath_core::store::Upstream;
+    /// use towpath_core::{End, NodeName, Payload, State};
+    /// let parent = Upstream {
+    ///     node: NodeName::new("count").unwrap(),
+    ///     state: State::Ended(End::Succeeded),
+    ///     output: Some(Payload::json(&7).unwrap()),
+    ///     error: None,
+    /// };
+    /// assert_eq!(parent.output::<u64>(), Ok(Some(7)));
+    /// let refused = parent.output::<String>().unwrap_err().to_string();
+    /// assert!(refused.starts_with("the output of node count: invalid type: integer `7`"), "{refused}");
+    /// ```
+    ///
+    /// # Errors
+    /// It is of another shape; the error names the node.
+    pub fn output<T: DeserializeOwned>(&self) -> Result<Option<T>, DecodeError> {
+        let read = self.output.as_ref().map(Payload::decode).transpose();
+        read.map_err(|e| DecodeError { problem: format!("the output of node {}: {}", self.node, e.problem) })
+    }
 }
 
 /// Which ancestors of a node are asked for.

@@ -54,8 +54,8 @@ impl Turn {
             return invalid(format!("it has {bytes} bytes, at most {} are allowed", limits::BATCH_BYTES_MAX));
         }
         let entries = self.settle.iter().flat_map(|settle| &settle.journal);
-        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::PAYLOAD_BYTES_MAX) {
-            let max = limits::PAYLOAD_BYTES_MAX;
+        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::ENTRY_BYTES_MAX) {
+            let max = limits::ENTRY_BYTES_MAX;
             return invalid(format!("it appends an entry of {bytes} bytes to a journal, at most {max} are allowed"));
         }
         let mut seen = HashSet::with_capacity(self.settle.len());
@@ -323,6 +323,9 @@ pub enum Settled {
     /// It was to end, and there are arrivals that it has not read, or may be: nothing was written, and
     /// it stays with its worker.
     Unread,
+    /// The database raised for it, and for it alone: nothing of it was written, and it stays with its
+    /// worker. The same again would be refused again: settle it otherwise.
+    Refused,
 }
 
 impl Settled {
@@ -338,6 +341,7 @@ impl Settled {
             1 => Some(Self::Cancelled),
             2 => Some(Self::Stale),
             3 => Some(Self::Unread),
+            4 => Some(Self::Refused),
             _ => None,
         }
     }
@@ -350,6 +354,9 @@ pub struct TurnReply {
     pub now: Timestamp,
     /// An answer for each outcome, in order.
     pub settled: Vec<Settled>,
+    /// What the database said of each outcome that is [`Settled::Refused`], in order. An answer that is
+    /// repeated has none of it.
+    pub problems: Vec<String>,
     /// What the worker now holds in addition, in the order of its index.
     pub assigned: Vec<Assigned>,
     /// When the next job that is not due yet falls due, whoever serves it.

@@ -38,7 +38,7 @@ const HOT: [(Query, &str); 21] = [
     ),
     (Query::Held, "3, 3, 0, 100"),
     (Query::TurnFinish, "3, 9, ''::bytea"),
-    (Query::Beat, "uuid_at(3), 3, 'w', '', '', '', 1, 1, 1, '[]', 10000000"),
+    (Query::Beat, "uuid_at(3), 3, 'w', '', '', '', 1, 1, 1, '[]', '{}', 10000000"),
     (Query::HeldBy, "3"),
     (Query::HandBackLock, "3, keys(41000, 50)"),
     (Query::RescueTake, "3, 9, '{4,5}', 100"),
@@ -120,15 +120,59 @@ async fn every_statement_on_the_path_of_work_uses_its_index() {
     }
 }
 
+/// What a header says is what `docs/schema.md` prints.
+#[tokio::test]
+async fn the_headers_name_the_indexes_of_the_plans() {
+    let Some(bench) = super::Bench::new().await else { return };
+    let schema = &bench.schema;
+    let version = bench.store.ask("show server_version").await.unwrap().unwrap();
+    if !version.starts_with(VERSION) {
+        println!("LEFT OUT: the plans are of PostgreSQL {VERSION}, this is {version}");
+        return;
+    }
+    let queries = Queries::new(schema);
+    let mut wrong = Vec::new();
+    // A census reads tables whole, each by its smallest index.
+    for query in Query::ALL.iter().copied().filter(|query| *query != Query::Census) {
+        let nothing = vec!["null"; query.types().len()].join(", ");
+        let plan = explained(&bench.store, queries.text(query), query, &nothing, "generic").await;
+        let header = header(query);
+        for read in reads(&plan) {
+            let index = read.rsplit(' ').next().unwrap();
+            let text = format!(
+                "select tablename || substring(indexdef from ' USING btree( [(][^)]*[)])') from pg_indexes \
+                 where schemaname = '{schema}' and indexname = '{index}'"
+            );
+            let Some(described) = bench.store.ask(text).await.unwrap() else { continue };
+            if !header.contains(&described.replace('"', "")) {
+                wrong.push(format!("{query:?}: {read}: {described}"));
+            }
+        }
+    }
+    bench.finish().await;
+    assert!(wrong.is_empty(), "indexes that no header names:\n{}", wrong.join("\n"));
+}
+
+fn header(query: Query) -> String {
+    let lines = query.source().lines().take_while(|line| line.starts_with("--"));
+    lines.map(|line| line.trim_start_matches("--").trim()).collect::<Vec<_>>().join(" ")
+}
+
 /// The plan as the store would have it made: within its settings, for these values or for any.
 async fn plan(store: &PostgresStore, schema: &str, text: &str, query: Query, arguments: &str, mode: &str) -> String {
+    let arguments = evaluated(store, schema, arguments, &types(query)).await;
+    explained(store, text, query, &arguments, mode).await
+}
+
+/// The names of the types of its parameters.
+fn types(query: Query) -> Vec<String> {
     let types: Vec<String> = query.types().iter().map(|kind| kind.name().replace('_', "")).collect();
-    let types: Vec<String> = types
-        .iter()
-        .zip(query.types())
-        .map(|(name, kind)| if kind.name().starts_with('_') { format!("{name}[]") } else { name.clone() })
-        .collect();
-    let arguments = evaluated(store, schema, arguments, &types).await;
+    let named = types.iter().zip(query.types());
+    named.map(|(name, kind)| if kind.name().starts_with('_') { format!("{name}[]") } else { name.clone() }).collect()
+}
+
+async fn explained(store: &PostgresStore, text: &str, query: Query, arguments: &str, mode: &str) -> String {
+    let types = types(query);
     let (types, call) = match query.types().len() {
         0 => (String::new(), "execute it".to_owned()),
         _ => (format!("({})", types.join(", ")), format!("execute it({arguments})")),

@@ -2,7 +2,7 @@
 
 use futures_executor::block_on;
 use rusqlite::Connection;
-use towpath_core::store::Migration;
+use towpath_core::store::{Migration, SCHEMA_VERSION};
 use towpath_core::{Store, StoreErrorKind};
 
 use super::{folder, one, open, open_at};
@@ -19,11 +19,31 @@ fn the_folder_and_the_file_are_made() {
     let path = folder.path().join("a/b/work.db");
     let store = open_at(&path);
     block_on(store.enqueue(one(1))).unwrap();
-    assert_eq!(block_on(store.migrate()).unwrap(), Migration { from: 1, to: 1 });
+    assert_eq!(block_on(store.migrate()).unwrap(), Migration { from: SCHEMA_VERSION, to: SCHEMA_VERSION });
     drop(store);
     let again = open_at(&path);
     let answer = block_on(again.enqueue(one(1))).unwrap();
     assert_eq!(answer.items, [Ok(towpath_core::store::Placed::Existing)]);
+}
+
+#[test]
+fn a_file_of_the_first_version_is_brought_forward_with_what_it_holds() {
+    let folder = folder();
+    let path = folder.path().join("work.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(include_str!("../../migrations/0001_tables.sql")).unwrap();
+    conn.execute("insert into meta (only, version, floor, next) values (1, 1, 1, 7)", []).unwrap();
+    let was =
+        "insert into worker values (6, x'00000000000000000000000000000001', 0, x'', 'w', '', '', '', 1, 1, 1, '[]', 1)";
+    conn.execute_batch(was).unwrap();
+    conn.execute_batch("insert into lease values (6, 10)").unwrap();
+    conn.pragma_update(None, "application_id", crate::migrate::APPLICATION_ID).unwrap();
+    drop(conn);
+    let store = open_at(&path);
+    let workers = block_on(store.inspect().workers()).unwrap();
+    assert_eq!((workers.len(), workers[0].kinds.len()), (1, 0));
+    assert_eq!(block_on(store.migrate()).unwrap(), Migration { from: SCHEMA_VERSION, to: SCHEMA_VERSION });
+    block_on(store.enqueue(one(1))).unwrap();
 }
 
 #[test]

@@ -62,6 +62,41 @@ fn plan(conn: &Connection, text: &str) -> Vec<String> {
     rows.map(Result::unwrap).collect()
 }
 
+/// What a header says is what `docs/schema.md` prints.
+#[test]
+fn the_headers_name_the_indexes_of_the_plans() {
+    let folder = folder();
+    drop(open(&folder));
+    let conn = Connection::open(folder.path().join("work.db")).unwrap();
+    let mut wrong = Vec::new();
+    // A census reads tables whole, each by its smallest index.
+    for query in Query::ALL.iter().filter(|query| **query != Query::Census) {
+        let header: Vec<&str> = query.text().lines().take_while(|line| line.starts_with("--")).collect();
+        let header = header.join(" ").replace(" -- ", " ");
+        for step in plan(&conn, query.text()) {
+            let index = step.split_once(" INDEX ").map(|(_, rest)| rest.split(' ').next().unwrap().to_owned());
+            let named = match &index {
+                Some(index) => header.contains(&described(&conn, index)),
+                None if step.contains("PRIMARY KEY") => header.contains("Index: "),
+                None => true,
+            };
+            if !named {
+                wrong.push(format!("{query:?}: {step}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "indexes that no header names:\n{}", wrong.join("\n"));
+}
+
+/// An index by its table and columns.
+fn described(conn: &Connection, index: &str) -> String {
+    let text = "select tbl_name, (select group_concat(name, ', ') from pragma_index_info(?1)) from sqlite_schema \
+        where name = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+    let (table, columns) = conn.query_row(text, [index], read).unwrap();
+    format!("{table} ({columns})")
+}
+
 /// Every statement of enqueue, claim, settle, release, extend, promote and prune that looks anything up.
 const HOT: [Query; 24] = [
     Query::JobFind,

@@ -2,21 +2,39 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
-use towpath_core::{Fence, Report};
+use towpath_core::{Fence, Report, RunId, Timestamp};
 
 use super::pump::Message;
 use crate::client::Client;
-use crate::context::Context;
+use crate::context::{Context, Signs};
+use crate::durable::{Commits, Drive};
 use crate::handler::Erased;
+use crate::states::States;
+
+/// What every attempt of a worker is given.
+pub(super) struct Around {
+    pub(super) client: Client,
+    pub(super) states: States,
+    pub(super) build: u64,
+    /// The store's clock as last seen, and when.
+    pub(super) clock: (Timestamp, Instant),
+    pub(super) draining: watch::Receiver<bool>,
+    /// Rung when a signal comes for the run.
+    pub(super) bell: Arc<Notify>,
+}
 
 /// A handler at work.
 pub(super) struct Attempt {
+    /// The run, if it is one.
+    pub(super) run: Option<RunId>,
     cancel: watch::Sender<Option<CancelWhy>>,
     abort: AbortHandle,
 }
@@ -25,14 +43,16 @@ impl Attempt {
     pub(super) fn start(
         handler: &Erased,
         claimed: Claimed,
-        client: Client,
+        around: Around,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
+        let Around { client, states, build, clock, draining, bell } = around;
         let (cancel, cancelled) = watch::channel(None);
-        let cx = Context::new(&claimed, cancelled, client);
+        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone());
+        let run = claimed.run.as_ref().map(|run| run.id.clone());
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
-        let input = claimed.input;
+        let input = claimed.input.clone();
         let abort = match handler {
             Erased::Async(handler) => {
                 let handler = handler.clone();
@@ -46,6 +66,27 @@ impl Attempt {
                 };
                 tokio::spawn(attempt).abort_handle()
             }
+            Erased::Run(functions) => {
+                let version = claimed.head.version;
+                let Some(function) = functions.get(&version).cloned() else {
+                    let problem = format!(
+                        "this worker has no version {version} of {}: give it that one too by .durable(…), until its runs have \
+                         ended",
+                        claimed.head.kind
+                    );
+                    done.finish(Report::Undecodable { problem, build }, &logged);
+                    return Self { run, cancel, abort: tokio::spawn(async {}).abort_handle() };
+                };
+                let commits = Commits { fence: claimed.head.fence, outbox: done.messages.clone() };
+                let cancelled = cancel.subscribe();
+                let claimed = Claimed { input, ..claimed };
+                let drive = Drive { function, claimed, client, states, build, cancel: cancelled, commits, clock, bell };
+                let attempt = async move {
+                    let report = AssertUnwindSafe(drive.run()).catch_unwind().await.unwrap_or_else(panicked);
+                    done.finish(report, &logged);
+                };
+                tokio::spawn(attempt).abort_handle()
+            }
             Erased::Blocking(handler) => {
                 let handler = handler.clone();
                 let attempt = move || {
@@ -55,7 +96,7 @@ impl Attempt {
                 tokio::task::spawn_blocking(attempt).abort_handle()
             }
         };
-        Self { cancel, abort }
+        Self { run, cancel, abort }
     }
 
     pub(super) fn cancel(&self, why: CancelWhy) {
@@ -68,9 +109,13 @@ impl Attempt {
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Report {
-    let text =
-        panic.downcast_ref::<&str>().map(|s| (*s).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
-    Report::Panicked { error: format!("the handler panicked: {}", text.unwrap_or_else(|| "no text".into())) }
+    Report::Panicked { error: format!("the handler panicked: {}", panic_text(&*panic)) }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".into())
 }
 
 /// Sends the report when the attempt is over, be it because its task was dropped.

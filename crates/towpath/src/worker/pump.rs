@@ -6,19 +6,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
-use towpath_core::dispatch::{Command, Dispatcher, Effect, Event, Failure, PeerNews};
-use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId};
-use towpath_core::{Fence, Incarnation, Report, Store, StoreError, StoreErrorKind, Timestamp, defaults};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
+use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Settled};
+use towpath_core::{
+    Fence, Incarnation, Report, RunCommit, RunId, Store, StoreError, StoreErrorKind, Timestamp, defaults,
+};
 
-use super::attempt::Attempt;
+use super::attempt::{Around, Attempt};
 use super::peers;
 use crate::client::Client;
 use crate::registry::Handlers;
+use crate::states::States;
 
 /// What tasks tell the pump.
-pub(super) enum Message {
-    Finished { fence: Fence, report: Report },
+pub(crate) enum Message {
+    Finished {
+        fence: Fence,
+        report: Report,
+    },
+    /// A run writes, and waits for what became of it.
+    Commit {
+        fence: Fence,
+        commit: Box<RunCommit>,
+        answer: oneshot::Sender<Settled>,
+    },
     Beat(Result<BeatReply, Failure>),
     Peers(PeerNews),
     Command(Command),
@@ -33,9 +45,16 @@ pub(super) struct Pump {
     worker: Incarnation,
     /// By claim: a job that was lost and claimed again may be at work twice.
     attempts: HashMap<Fence, Attempt>,
+    /// Runs that wait for what became of what they wrote.
+    commits: HashMap<Fence, oneshot::Sender<Settled>>,
+    /// Runs at work, each with a bell for signals.
+    bells: HashMap<RunId, (Fence, Arc<Notify>)>,
+    states: States,
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
+    /// Whether the worker shuts down, for handlers to see.
+    draining: watch::Sender<bool>,
     started: Instant,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
@@ -47,6 +66,7 @@ impl Pump {
     pub(super) fn new(
         client: Client,
         handlers: Handlers,
+        states: States,
         host: HostId,
         dispatcher: Dispatcher,
     ) -> (Self, mpsc::UnboundedSender<Message>) {
@@ -62,9 +82,13 @@ impl Pump {
             dispatcher,
             worker,
             attempts: HashMap::new(),
+            commits: HashMap::new(),
+            bells: HashMap::new(),
+            states,
             inbox,
             outbox: outbox.clone(),
             running: watch::channel(0).0,
+            draining: watch::channel(false).0,
             started,
             clock: (Timestamp::ZERO, started),
         };
@@ -127,12 +151,25 @@ impl Pump {
         let now = self.started.elapsed();
         let event = match message {
             Message::Finished { fence, report } => {
-                self.attempts.remove(&fence);
+                let run = self.attempts.remove(&fence).and_then(|attempt| attempt.run);
+                if let Some(run) = run.filter(|run| self.bells.get(run).is_some_and(|(of, _)| *of == fence)) {
+                    self.bells.remove(&run);
+                }
+                self.commits.remove(&fence);
                 Event::Finished { fence, report }
+            }
+            Message::Commit { fence, commit, answer } => {
+                self.commits.insert(fence, answer);
+                Event::Commit { fence, commit: *commit }
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
-            Message::Command(command) => Event::Command(command),
+            Message::Command(command) => {
+                if command == Command::Shutdown {
+                    self.draining.send_replace(true);
+                }
+                Event::Command(command)
+            }
         };
         self.dispatcher.take(event, now);
     }
@@ -144,6 +181,11 @@ impl Pump {
             match hint {
                 Hint::Ready(_) => self.dispatcher.take(Event::Hint, now),
                 Hint::Released { by, .. } if by != self.worker => self.dispatcher.take(Event::Hint, now),
+                Hint::Signalled(run) => {
+                    if let Some((_, bell)) = self.bells.get(&run) {
+                        bell.notify_one();
+                    }
+                }
                 Hint::Cancel => self.dispatcher.take(Event::CancelHint, now),
                 Hint::Anything => {
                     self.dispatcher.take(Event::Hint, now);
@@ -191,7 +233,19 @@ impl Pump {
                 let fence = claimed.head.fence;
                 match self.handlers.get(&claimed.head.kind) {
                     Some(handler) => {
-                        let attempt = Attempt::start(handler, *claimed, self.client.clone(), self.outbox.clone());
+                        let bell = Arc::new(Notify::new());
+                        if let Some(run) = &claimed.run {
+                            self.bells.insert(run.id.clone(), (fence, Arc::clone(&bell)));
+                        }
+                        let around = Around {
+                            bell,
+                            client: self.client.clone(),
+                            states: self.states.clone(),
+                            build: self.handlers.build,
+                            clock: self.clock,
+                            draining: self.draining.subscribe(),
+                        };
+                        let attempt = Attempt::start(handler, *claimed, around, self.outbox.clone());
                         self.attempts.insert(fence, attempt);
                     }
                     // No store gives a kind that was not asked for.
@@ -200,7 +254,16 @@ impl Pump {
                     }
                 }
             }
+            Effect::Committed { fence, settled } => {
+                if let Some(answer) = self.commits.remove(&fence) {
+                    let _ = answer.send(settled);
+                }
+            }
             Effect::Cancel { fence, why } => {
+                if why == CancelWhy::Lost {
+                    // Nobody will say what became of it.
+                    self.commits.remove(&fence);
+                }
                 if let Some(attempt) = self.attempts.get(&fence) {
                     attempt.cancel(why);
                 }
@@ -212,6 +275,9 @@ impl Pump {
             }
             Effect::Stuck { fence } => {
                 tracing::error!(job = fence.key, "a handler was aborted and does not stop: it keeps its slot");
+            }
+            Effect::Refused { fence, problem } => {
+                tracing::error!(job = fence.key, %problem, "the store refused what became of a job: it is quarantined");
             }
             Effect::Gone => {}
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use towpath::core::store::Placed;
 use towpath::{
-    Branch, Client, Context, End, Failure, Graph, GraphEnd, GraphHandle, Job, Queue, RetryPolicy, State, UpstreamError,
-    Worker, WorkerHandle,
+    AncestorError, Branch, Client, Context, End, Failure, Graph, GraphEnd, GraphHandle, Job, JobState, Queue,
+    RetryPolicy, Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -84,7 +84,7 @@ fn worker(client: &Client, ran: &Arc<Mutex<Vec<String>>>) -> WorkerHandle {
         })
         .handle(|_: Read, cx: Context| async move {
             let mut seen = Vec::new();
-            let mut see = |read: Result<Option<u64>, UpstreamError>| {
+            let mut see = |read: Result<Option<u64>, AncestorError>| {
                 seen.push(read.map_or_else(|e| e.to_string(), |output| format!("{output:?}")));
             };
             see(cx.ancestor::<Price>().await.map(|one| one.output));
@@ -189,7 +189,7 @@ async fn a_gate_that_chooses_what_it_has_not_declared_dies_and_says_so(subject: 
     let graph = graph.enqueue(client).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
     let ended = client.wait(job).await.unwrap();
-    assert_eq!(ended.state, State::Ended(End::Dead));
+    assert_eq!(ended.state, JobState::Ended(End::Dead));
     assert_eq!(ended.error.unwrap(), "the gate chose the branch express, and has only standard, by-hand");
     assert!(ran.lock().unwrap().is_empty());
     worker.shutdown().await;

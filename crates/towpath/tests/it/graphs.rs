@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::NewAppend;
+use towpath::core::State;
 use towpath::{
     Cancellation, Client, Condition, Context, End, Failure, FailureMode, GraphEnd, GraphName, GraphRules, Job, NewEdge,
-    NewGraph, NewNode, NodeName, State, Worker, WorkerHandle,
+    NewGraph, NewNode, NodeName, Payload, Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -19,6 +20,7 @@ on_every_store!(
     a_cancel_without_a_worker_settles_everything,
     an_append_to_a_drained_graph_opens_it_again,
     a_wide_fan_out_and_in_ends,
+    a_node_reads_what_its_graph_was_given,
 );
 
 #[derive(Serialize, Deserialize, Job)]
@@ -45,7 +47,7 @@ fn worker(client: &Client, seen: &Arc<Mutex<Vec<String>>>) -> WorkerHandle {
                 }
                 let mut sum = 1;
                 for parent in cx.upstream().await? {
-                    sum += parent.output.map_or(0, |o| o.decode::<u64>().unwrap());
+                    sum += parent.output::<u64>()?.unwrap_or(0);
                 }
                 Ok(sum)
             }
@@ -199,5 +201,45 @@ async fn a_wide_fan_out_and_in_ends(subject: Subject) {
     assert_eq!(client.wait_graph(id).await.unwrap(), GraphEnd::Succeeded);
     assert_eq!(client.wait(last).await.unwrap().output.unwrap().decode::<u64>().unwrap(), 2_001);
     assert_eq!(client.recount(id, "test").await.unwrap(), 0);
+    worker.shutdown().await;
+}
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "day", output = String, attempts = 1)]
+struct Day;
+
+async fn a_node_reads_what_its_graph_was_given(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client)
+        .handle(|_: Day, cx: Context| async move {
+            let day: Option<String> = cx.graph_input().await?;
+            Ok::<_, Failure>(day.unwrap_or_else(|| "no day".into()))
+        })
+        .start()
+        .unwrap();
+    for (input, said) in [
+        (Some(Payload::json("monday").unwrap()), Ok("monday")),
+        (None, Ok("no day")),
+        (Some(Payload::json(&7).unwrap()), Err("cannot be read: invalid type: integer `7`, expected a string")),
+    ] {
+        let node = client.job(&Day).build().unwrap();
+        let id = node.id;
+        let graph = NewGraph {
+            id: Client::new_graph_id(),
+            name: GraphName::new("week").unwrap(),
+            rules: GraphRules::default(),
+            input,
+            nodes: vec![NewNode::new(name("a"), node)],
+            edges: Vec::new(),
+        };
+        client.enqueue_graph(graph).await.unwrap();
+        let ended = client.wait(id).await.unwrap();
+        match said {
+            Ok(said) => assert_eq!(ended.output.unwrap().decode::<String>().unwrap(), said),
+            Err(said) => assert!(ended.error.as_deref().unwrap().contains(said), "{:?}", ended.error),
+        }
+    }
+    let lone = client.enqueue(&Day).await.unwrap();
+    assert_eq!(client.output(&lone).await.unwrap(), "no day");
     worker.shutdown().await;
 }

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use towpath::core::State;
 use towpath::core::store::{Changed, Page, Placed};
-use towpath::{
-    Cancellation, Client, Context, End, Failure, Job, OutputError, Payload, Perform, RetryPolicy, State, Worker,
-};
+use towpath::{Cancellation, Client, Context, End, Failure, Job, OutputError, Payload, Perform, RetryPolicy, Worker};
 
 use crate::stores::{Subject, on_every_store};
 

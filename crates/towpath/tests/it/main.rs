@@ -2,12 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod blocked;
 mod builder;
 mod compile;
+mod durable;
 mod graphs;
 mod jobs;
 mod kill;
+mod macros;
+mod misuse;
+mod onboarding;
 mod outage;
+mod proof;
+mod refused;
 mod runs;
 mod stores;
+mod transfers;
 mod two_processes;
+mod workers;

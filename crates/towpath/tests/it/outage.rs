@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio_postgres::SimpleQueryMessage;
+use towpath::core::State;
 use towpath::core::store::Placed;
-use towpath::{Client, Context, Failure, Job, PostgresOptions, PostgresStore, State, Worker};
+use towpath::{Client, Context, Failure, Job, PostgresOptions, PostgresStore, Worker};
 
 const JOBS: u32 = 400;
 /// Longer than a new connection and its first statements take.

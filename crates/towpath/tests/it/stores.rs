@@ -22,7 +22,7 @@ pub(crate) struct Subject {
     pub(crate) client: Client,
     /// Where another process finds the same store.
     pub(crate) url: String,
-    _dir: Option<tempfile::TempDir>,
+    pub(crate) _dir: Option<tempfile::TempDir>,
 }
 
 pub(crate) fn memory() -> Subject {

@@ -52,7 +52,8 @@ impl<'s> Driver<'s> {
     pub(super) async fn new(store: &'s dyn Store, worker: u8) -> Self {
         let worker = Incarnation::from_bytes([worker; 16]);
         let host = HostId::default();
-        let identity = WorkerIdentity { name: "w".into(), host, build: 1, queues: vec!["default".into()] };
+        let queues = vec!["default".into()];
+        let identity = WorkerIdentity { name: "w".into(), host, build: 1, queues, kinds: Default::default() };
         let lease = Duration::from_secs(1_000_000);
         let beat = Beat { worker, identity, lease, acknowledged: 0, holds: vec![], intent: Intent::Stay };
         store.extend(beat).await.unwrap();

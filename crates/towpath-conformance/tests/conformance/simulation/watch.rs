@@ -50,7 +50,7 @@ impl Watch {
     pub(super) fn settled(&mut self, settle: &Settle, settled: Settled) -> Verdict {
         let key = settle.fence.key;
         let ending = match (settled, &settle.then) {
-            (Settled::Stale, _) => return Ok(()),
+            (Settled::Stale | Settled::Refused, _) => return Ok(()),
             (Settled::Cancelled, _) => settle.if_cancelled.as_ref(),
             (Settled::Done, Move::End(ending)) => Some(ending),
             (Settled::Done | Settled::Unread, _) => None,

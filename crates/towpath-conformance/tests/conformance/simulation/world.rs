@@ -278,7 +278,13 @@ impl World {
     fn join(&mut self) {
         let id = Incarnation::from_bytes(script::id(&mut self.chance));
         let build = self.workers.len() as u64 + 1;
-        let identity = WorkerIdentity { name: format!("w{build}"), host: HostId::default(), build, queues: vec![] };
+        let identity = WorkerIdentity {
+            name: format!("w{build}"),
+            host: HostId::default(),
+            build,
+            queues: vec![],
+            kinds: Default::default(),
+        };
         let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots: 1 + self.chance.below(4) as u16, serves }];
         self.workers.push(Worker {
@@ -326,7 +332,8 @@ impl World {
             Effect::Start(job) => return self.handler_begins(worker, job.head.fence, job.head.id),
             Effect::Cancel { fence, why } => self.interrupt(worker, fence, Some(why)),
             Effect::Abort { fence } => self.interrupt(worker, fence, None),
-            Effect::Stuck { .. } => {}
+            // No handler of this world is a run.
+            Effect::Stuck { .. } | Effect::Refused { .. } | Effect::Committed { .. } => {}
             Effect::Gone => {
                 let it = &mut self.workers[worker];
                 it.is_up = false;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use towpath_core::store::{self, Ancestor, Wanted};
+use towpath_core::store::{self, Wanted};
 use towpath_core::{End, InvalidName, Kind, NodeName, Payload, State, StoreError};
 
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::job::Job;
 
 /// A node above this one. That it left nothing is a value: it may have failed, been skipped, or, above an `at_least`
 /// node, still be running.
-pub struct Upstream<J: Job> {
+pub struct Ancestor<J: Job> {
     /// Its name.
     pub node: NodeName,
     /// Where it stands.
@@ -21,20 +21,20 @@ pub struct Upstream<J: Job> {
     pub error: Option<String>,
 }
 
-impl<J: Job> Upstream<J> {
+impl<J: Job> Ancestor<J> {
     /// Its output, for a node that cannot do without.
     ///
     /// # Errors
-    /// [`UpstreamError::Absent`] when it has not succeeded.
-    pub fn into_output(self) -> Result<J::Output, UpstreamError> {
+    /// [`AncestorError::Absent`] when it has not succeeded.
+    pub fn into_output(self) -> Result<J::Output, AncestorError> {
         let Self { node, state, output, error } = self;
-        output.ok_or(UpstreamError::Absent { node, state, error })
+        output.ok_or(AncestorError::Absent { node, state, error })
     }
 }
 
-impl<J: Job> fmt::Debug for Upstream<J> {
+impl<J: Job> fmt::Debug for Ancestor<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upstream")
+        f.debug_struct("Ancestor")
             .field("node", &self.node)
             .field("state", &self.state)
             .field("has_output", &self.output.is_some())
@@ -46,7 +46,7 @@ impl<J: Job> fmt::Debug for Upstream<J> {
 /// Why a node cannot read what lies above it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum UpstreamError {
+pub enum AncestorError {
     /// No node above is of this kind, or bears this name.
     #[error("no node above {} {wanted}: add an edge, or read another", at(.node))]
     None {
@@ -132,12 +132,12 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`UpstreamError::None`] and [`UpstreamError::Ambiguous`], which name what is there.
-    pub async fn ancestor<J: Job>(&self) -> Result<Upstream<J>, UpstreamError> {
+    /// [`AncestorError::None`] and [`AncestorError::Ambiguous`], which name what is there.
+    pub async fn ancestor<J: Job>(&self) -> Result<Ancestor<J>, AncestorError> {
         let mut found = self.above(Wanted::Kind(Kind::new(J::KIND)?), SHOWN as u32 + 1).await?;
         if found.len() > 1 {
             let candidates = found.into_iter().map(|one| one.upstream.node).collect();
-            return Err(UpstreamError::Ambiguous { kind: J::KIND, candidates });
+            return Err(AncestorError::Ambiguous { kind: J::KIND, candidates });
         }
         let one = found.pop().ok_or_else(|| self.nothing(format!("is of kind {}", J::KIND)))?;
         read::<J>(one.upstream)
@@ -146,12 +146,12 @@ impl Context {
     /// The node of this name above this one, which must be of this kind.
     ///
     /// # Errors
-    /// [`UpstreamError::None`] when no node above bears the name, [`UpstreamError::OtherKind`] when it is of another kind.
-    pub async fn ancestor_named<J: Job>(&self, name: &str) -> Result<Upstream<J>, UpstreamError> {
+    /// [`AncestorError::None`] when no node above bears the name, [`AncestorError::OtherKind`] when it is of another kind.
+    pub async fn ancestor_named<J: Job>(&self, name: &str) -> Result<Ancestor<J>, AncestorError> {
         let found = self.above(Wanted::Node(NodeName::new(name)?), 1).await?.pop();
-        let Ancestor { kind, upstream } = found.ok_or_else(|| self.nothing(format!("is named {name}")))?;
+        let store::Ancestor { kind, upstream } = found.ok_or_else(|| self.nothing(format!("is named {name}")))?;
         if kind.as_str() != J::KIND {
-            return Err(UpstreamError::OtherKind { node: upstream.node, kind, asked: J::KIND });
+            return Err(AncestorError::OtherKind { node: upstream.node, kind, asked: J::KIND });
         }
         read::<J>(upstream)
     }
@@ -161,24 +161,24 @@ impl Context {
     ///
     /// # Errors
     /// The store could not be asked, or an output is of another shape.
-    pub async fn ancestors<J: Job>(&self) -> Result<Vec<Upstream<J>>, UpstreamError> {
+    pub async fn ancestors<J: Job>(&self) -> Result<Vec<Ancestor<J>>, AncestorError> {
         let found = self.above(Wanted::Kind(Kind::new(J::KIND)?), u32::MAX).await?;
         found.into_iter().map(|one| read::<J>(one.upstream)).collect()
     }
 
-    async fn above(&self, wanted: Wanted, limit: u32) -> Result<Vec<Ancestor>, StoreError> {
+    async fn above(&self, wanted: Wanted, limit: u32) -> Result<Vec<store::Ancestor>, StoreError> {
         if self.node().is_none() {
             return Ok(Vec::new());
         }
         self.client().store().ancestors(self.job(), wanted, limit).await
     }
 
-    fn nothing(&self, wanted: String) -> UpstreamError {
-        UpstreamError::None { wanted, node: self.node().map(|node| node.name.clone()) }
+    fn nothing(&self, wanted: String) -> AncestorError {
+        AncestorError::None { wanted, node: self.node().map(|node| node.name.clone()) }
     }
 }
 
-fn read<J: Job>(upstream: store::Upstream) -> Result<Upstream<J>, UpstreamError> {
+fn read<J: Job>(upstream: store::Upstream) -> Result<Ancestor<J>, AncestorError> {
     let store::Upstream { node, state, output, error } = upstream;
     let output = match output {
         Some(payload) => Some(payload),
@@ -187,8 +187,8 @@ fn read<J: Job>(upstream: store::Upstream) -> Result<Upstream<J>, UpstreamError>
     };
     let output = output.map(|payload| payload.decode::<J::Output>()).transpose();
     match output {
-        Ok(output) => Ok(Upstream { node, state, output, error }),
-        Err(e) => Err(UpstreamError::Decode { node, problem: e.problem }),
+        Ok(output) => Ok(Ancestor { node, state, output, error }),
+        Err(e) => Err(AncestorError::Decode { node, problem: e.problem }),
     }
 }
 

@@ -1,0 +1,8 @@
+use serde::{Deserialize, Serialize};
+use towpath::Job;
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "greet", timeout = "10 ms")]
+struct Greet;
+
+fn main() {}

@@ -1,0 +1,8 @@
+use towpath::{Failure, step};
+
+#[step(backoff = "10m..1s")]
+async fn send_mail() -> Result<(), Failure> {
+    Ok(())
+}
+
+fn main() {}

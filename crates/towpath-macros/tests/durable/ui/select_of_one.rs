@@ -1,0 +1,13 @@
+use towpath::{Cx, Failure, Signal, durable, select};
+
+const CONFIRMED: Signal<u32> = Signal::new("confirmed");
+
+#[durable(max_duration = "96h")]
+async fn onboard(cx: Cx<'_>) -> Result<(), Failure> {
+    select! {
+        _ = cx.signal(CONFIRMED) => {}
+    }
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use towpath::step;
+
+#[step]
+async fn forget(_number: u32) {}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use towpath::{Failure, step};
+
+struct Mailer;
+
+impl Mailer {
+    #[step]
+    async fn send_mail(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,301 @@
+//! A client's part of durable functions: start, signal, await, cancel.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use towpath_core::replay::Entry;
+use towpath_core::store::{Arrival, Delivery, Ended, Enqueue, Item, Placed, Refusal};
+use towpath_core::{Cause, End, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp};
+
+use super::frame::{CANCEL, CancelNote};
+use super::function::Durable;
+use super::signal::Signal;
+use crate::client::Client;
+use crate::error::{Error, OutputError};
+use crate::random;
+
+/// A run that was started, by id; the types say how it ends.
+pub struct RunHandle<O, E> {
+    id: RunId,
+    job: JobId,
+    placed: Placed,
+    types: PhantomData<fn() -> (O, E)>,
+}
+
+impl<O, E> RunHandle<O, E> {
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The job that it is.
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
+    /// Whether it was started now, or was there already.
+    pub fn placed(&self) -> Placed {
+        self.placed
+    }
+}
+
+impl<O, E> Clone for RunHandle<O, E> {
+    fn clone(&self) -> Self {
+        Self { id: self.id.clone(), job: self.job, placed: self.placed, types: PhantomData }
+    }
+}
+
+impl<O, E> fmt::Debug for RunHandle<O, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunHandle").field("id", &self.id).field("job", &self.job).finish_non_exhaustive()
+    }
+}
+
+/// Why a run has no result to give.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError<E> {
+    /// The function returned this error.
+    Failed(E),
+    /// It was cancelled.
+    Cancelled {
+        /// By whom, and why.
+        cause: Option<Cause>,
+    },
+    /// It took longer than it may.
+    TimedOut,
+    /// It ended otherwise.
+    Ended {
+        /// Its end.
+        state: State,
+        /// Why.
+        cause: Option<Cause>,
+        /// Its last error.
+        error: Option<String>,
+    },
+    /// It could not be asked or read.
+    Output(OutputError),
+}
+
+impl<E: fmt::Display> fmt::Display for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::Cancelled { cause: Some(cause) } => write!(f, "the run was cancelled: {cause}"),
+            Self::Cancelled { cause: None } => f.write_str("the run was cancelled"),
+            Self::TimedOut => f.write_str("the run took longer than its function allows"),
+            Self::Ended { state, error: Some(error), .. } => write!(f, "the run is {state}: {error}"),
+            Self::Ended { state, .. } => write!(f, "the run is {state}"),
+            Self::Output(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> StdError for RunError<E> {}
+
+impl<E> From<OutputError> for RunError<E> {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl<E> From<StoreError> for RunError<E> {
+    fn from(error: StoreError) -> Self {
+        Self::Output(error.into())
+    }
+}
+
+impl Client {
+    /// Starts a durable function under an id of the caller's: at most one run has it, and starting it again answers the
+    /// run that is there.
+    pub fn start<I, O, E>(&self, function: Durable<I, O, E>, id: &str, input: &I) -> StartBuilder<'_, O, E>
+    where
+        I: Serialize,
+    {
+        let job = new_run(function, id, input);
+        StartBuilder { client: self, job, is_strict: false, types: PhantomData }
+    }
+
+    /// Sends a signal to a run, which need not wait for it or exist yet: it is kept until a wait takes it.
+    pub fn signal<T: Serialize>(&self, run: &str, signal: Signal<T>, payload: &T) -> SignalBuilder<'_> {
+        let encode = || -> Result<Arrival, Error> {
+            let run = RunId::new(run)?;
+            let payload = Payload::json(payload)
+                .map_err(|source| Error::Encode { kind: format!("signal {}", signal.name), source })?;
+            Ok(Arrival::new(run, Label::new(signal.name)?, payload))
+        };
+        SignalBuilder { client: self, arrival: encode() }
+    }
+
+    /// Asks a run to cancel: its function is dropped where it waits, its undos run, and it ends as cancelled. One that has
+    /// ended stays as it is.
+    ///
+    /// # Errors
+    /// The name is no id, or the store could not do it.
+    pub async fn cancel_run(&self, run: &str, actor: &str, reason: &str) -> Result<(), Error> {
+        let note = CancelNote { actor: actor.into(), reason: reason.into() };
+        let payload = Payload::json(&note).map_err(|source| Error::Encode { kind: "cancel".into(), source })?;
+        let arrival = Arrival::new(RunId::new(run)?, Label::from_stored(CANCEL), payload).dedup(CANCEL);
+        self.send(arrival).await?;
+        Ok(())
+    }
+
+    /// Waits for a run's result.
+    ///
+    /// # Errors
+    /// How it ended, if it did not succeed.
+    pub async fn result<O, E>(&self, run: &RunHandle<O, E>) -> Result<O, RunError<E>>
+    where
+        O: DeserializeOwned,
+        E: DeserializeOwned,
+    {
+        let ended = self.wait(run.job).await?;
+        let Ended { state, cause, error, .. } = ended;
+        match (state, &cause) {
+            (State::Ended(End::Succeeded), _) => {
+                let payload = ended.output.unwrap_or_else(|| Payload::json_bytes(&b"null"[..]));
+                payload.decode().map_err(|e| OutputError::Decode { id: ended.id, problem: e.problem }.into())
+            }
+            (State::Ended(End::Cancelled), _) => Err(RunError::Cancelled { cause }),
+            (State::Ended(End::Dead), Some(Cause::Deadline)) => Err(RunError::TimedOut),
+            (State::Ended(End::Dead), _) => match self.returned_error(run.job).await? {
+                Some(error) => Err(RunError::Failed(error)),
+                None => Err(RunError::Ended { state, cause, error }),
+            },
+            _ => Err(RunError::Ended { state, cause, error }),
+        }
+    }
+
+    /// The error that a function returned is the last line of its journal.
+    async fn returned_error<E: DeserializeOwned>(&self, job: JobId) -> Result<Option<E>, OutputError> {
+        let (mut from, chapter) = (0, 1);
+        loop {
+            let page = self.store().entries(job, chapter, from, 1_000).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            from = last.seq + 1;
+            if let Ok(Entry::Ended { error: Some(error), .. }) = Entry::decode(&last.payload) {
+                return match error.decode() {
+                    Ok(error) => Ok(Some(error)),
+                    Err(e) => Err(OutputError::Decode { id: job, problem: e.problem }),
+                };
+            }
+        }
+    }
+
+    async fn send(&self, arrival: Arrival) -> Result<Delivery, Error> {
+        let signalled = self.store().signal(vec![arrival]).await?;
+        match signalled.items.into_iter().next() {
+            Some(Ok(delivery)) => Ok(delivery),
+            Some(Err(refusal)) => Err(refusal.into()),
+            None => Ok(Delivery::Duplicate),
+        }
+    }
+}
+
+fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
+    let run = RunId::new(id)?;
+    let input = Payload::json(input).map_err(|source| Error::Encode { kind: function.name().into(), source })?;
+    let job = NewJob::new(random::job_id(), Kind::new(function.name())?).run(run);
+    Ok(NewJob { version: function.version(), input, ..job })
+}
+
+/// A run about to be started. Await it.
+#[must_use = "a run is started when its builder is awaited"]
+pub struct StartBuilder<'c, O, E> {
+    client: &'c Client,
+    job: Result<NewJob, Error>,
+    is_strict: bool,
+    types: PhantomData<fn() -> (O, E)>,
+}
+
+impl<O, E> StartBuilder<'_, O, E> {
+    /// Puts it in this queue.
+    pub fn queue(mut self, queue: &str) -> Self {
+        self.job = self.job.and_then(|job| Ok(NewJob { queue: Queue::new(queue)?, ..job }));
+        self
+    }
+
+    /// Not before this instant.
+    pub fn at(self, at: Timestamp) -> Self {
+        self.with(|job| job.due = towpath_core::Due::At(at))
+    }
+
+    /// Higher first; ties by the order of arrival.
+    pub fn priority(self, priority: i16) -> Self {
+        self.with(|job| job.priority = priority)
+    }
+
+    /// How many workers in a row may die under it before it is set aside (3).
+    pub fn crash_limit(self, limit: u32) -> Self {
+        self.with(|job| job.rules.crash_limit = limit)
+    }
+
+    /// Adds a tag.
+    pub fn tag(self, tag: &str) -> Self {
+        self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Refuses to start if a run of this id is there, instead of answering it.
+    pub fn reject_existing(mut self) -> Self {
+        self.is_strict = true;
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut NewJob)) -> Self {
+        if let Ok(job) = &mut self.job {
+            change(job);
+        }
+        self
+    }
+}
+
+impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
+    type Output = Result<RunHandle<O, E>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let job = self.job?;
+            let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
+            let new = job.id;
+            let placed = self.client.store().enqueue(Enqueue::one(Item::job(job))).await?;
+            match placed.items.into_iter().next() {
+                Some(Ok(placed)) => Ok(RunHandle { id, job: new, placed, types: PhantomData }),
+                Some(Err(Refusal::RunTaken { job, .. })) if !self.is_strict => {
+                    Ok(RunHandle { id, job, placed: Placed::Existing, types: PhantomData })
+                }
+                Some(Err(refusal)) => Err(refusal.into()),
+                None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
+            }
+        })
+    }
+}
+
+/// A signal about to be sent. Await it.
+#[must_use = "a signal is sent when its builder is awaited"]
+pub struct SignalBuilder<'c> {
+    client: &'c Client,
+    arrival: Result<Arrival, Error>,
+}
+
+impl SignalBuilder<'_> {
+    /// A second signal to the same run with this key is none.
+    pub fn dedup(mut self, key: &str) -> Self {
+        self.arrival = self.arrival.map(|arrival| arrival.dedup(key));
+        self
+    }
+}
+
+impl<'c> IntoFuture for SignalBuilder<'c> {
+    type Output = Result<Delivery, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.client.send(self.arrival?).await })
+    }
+}

@@ -1,0 +1,685 @@
+//! Drives one run from its claim to its park or its end: loads the journal, lets the function go on, commits, and only
+//! then starts its steps.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+use towpath_core::dispatch::CancelWhy;
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Outcome, Pass, Pos};
+use towpath_core::store::{Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
+use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
+
+use super::frame::{self, CancelNote, How, RunEnd};
+use super::function::Erased;
+use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
+use super::transact::Judge;
+use crate::client::Client;
+use crate::states::States;
+use crate::worker::Message;
+
+/// What a driver needs of its worker.
+pub(crate) struct Drive {
+    pub(crate) function: Erased,
+    pub(crate) claimed: Claimed,
+    pub(crate) client: Client,
+    pub(crate) states: States,
+    pub(crate) build: u64,
+    pub(crate) cancel: watch::Receiver<Option<CancelWhy>>,
+    pub(crate) commits: Commits,
+    /// The store's clock as last seen, and when.
+    pub(crate) clock: (Timestamp, Instant),
+    /// Rung when a signal comes for the run.
+    pub(crate) bell: Arc<Notify>,
+}
+
+/// A run's way to the store: through the turns of its worker.
+pub(crate) struct Commits {
+    pub(crate) fence: Fence,
+    pub(crate) outbox: mpsc::UnboundedSender<Message>,
+}
+
+/// A pause shorter than this is not worth a park.
+const LINGER: Duration = Duration::from_millis(5);
+/// How often a run that has work in flight looks into its inbox, in case a hint was lost.
+const LOOK: Duration = Duration::from_secs(1);
+/// Lines of a journal or an inbox that are read at once.
+const PAGE: u32 = 1_000;
+
+/// Why a run leaves its driver.
+enum Leave {
+    /// It is settled, or somebody else's: what is reported counts for nothing.
+    Over,
+    /// It goes back, with this.
+    Report(Report),
+}
+
+type Step<T> = Result<T, Leave>;
+
+/// A step that is done, or to be tried again.
+struct Finished {
+    pos: Pos,
+    at: Timestamp,
+    attempted: Attempted,
+}
+
+struct Driver {
+    client: Client,
+    states: States,
+    build: u64,
+    cancel: watch::Receiver<Option<CancelWhy>>,
+    commits: Commits,
+    clock: (Timestamp, Instant),
+    bell: Arc<Notify>,
+    job: towpath_core::JobId,
+    run: RunHead,
+    live: Live<RunEnd>,
+    /// Lines that are not committed yet.
+    pending: Vec<Payload>,
+    must_commit: bool,
+    /// How many lines the journal has, those that are not committed included.
+    length: usize,
+    in_flight: HashMap<Pos, (AbortHandle, Running)>,
+    /// Steps that are tried again at an instant.
+    waiting: BTreeMap<(Timestamp, Pos), Running>,
+    /// Transactional steps that are to be done, one after the other.
+    inside: VecDeque<(Pos, Running)>,
+    finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
+    has_read_inbox: bool,
+    /// Whether a cancel from the job's row was told.
+    is_cancelled: bool,
+}
+
+/// A step at work.
+struct Running {
+    ident: Ident,
+    work: Arc<StepWork>,
+    failures: u32,
+}
+
+impl Drive {
+    /// Drives the run until it parks, ends or leaves this worker. What it reports counts only if it was not settled.
+    pub(crate) async fn run(self) -> Report {
+        match self.begin().await {
+            Err(Leave::Report(report)) => report,
+            Ok(()) | Err(Leave::Over) => Report::Stopped,
+        }
+    }
+
+    async fn begin(self) -> Step<()> {
+        let Self { function, claimed, client, states, build, cancel, mut commits, clock, bell } = self;
+        let Some(run) = claimed.run.clone() else {
+            let problem = format!(
+                "{} is a durable function, and this job is no run: start it by Client::start",
+                claimed.head.kind
+            );
+            return Err(Leave::Report(Report::Undecodable { problem, build }));
+        };
+        let job = claimed.head.id;
+        let entries = load(&client, job, &run).await?;
+        let of = frame::Run { job, id: run.id.clone() };
+        let now = clock.0 + clock.1.elapsed();
+        let mut problem = None;
+        let make = |ops: towpath_core::replay::Ops| match function.body(&claimed.input, ops, &of) {
+            Ok(body) => body,
+            Err(text) => {
+                problem = Some(text);
+                Box::pin(std::future::pending()) as towpath_core::replay::Body<RunEnd>
+            }
+        };
+        let seed = u64::from_le_bytes(job.as_bytes()[8..].try_into().unwrap_or_default()) ^ u64::from(run.chapter);
+        let (is_known, written) = (!entries.is_empty(), entries.len());
+        let rebuilt = Live::rebuild(entries, function.version, seed, now, make);
+        if let Some(problem) = problem {
+            return Err(Leave::Report(Report::Undecodable { problem, build }));
+        }
+        let live = match rebuilt {
+            Ok(live) => live,
+            Err(interrupt) => return block(&mut commits, build, &interrupt).await,
+        };
+        let mut driver = Driver {
+            client,
+            states,
+            build,
+            cancel,
+            commits,
+            clock,
+            bell,
+            job,
+            run,
+            live,
+            pending: Vec::new(),
+            must_commit: false,
+            length: written,
+            in_flight: HashMap::new(),
+            waiting: BTreeMap::new(),
+            inside: VecDeque::new(),
+            finished: mpsc::unbounded_channel(),
+            has_read_inbox: false,
+            is_cancelled: false,
+        };
+        if is_known {
+            // Something has woken it, most likely a signal.
+            driver.read_inbox().await?;
+        }
+        driver.go_on().await
+    }
+}
+
+async fn load(client: &Client, job: towpath_core::JobId, run: &RunHead) -> Step<Vec<Entry>> {
+    let mut entries = Vec::with_capacity(run.entries as usize);
+    let mut from = 0;
+    while from < run.entries {
+        let page = client.store().entries(job, run.chapter, from, PAGE).await.map_err(|e| later(&e))?;
+        if page.is_empty() {
+            break;
+        }
+        from += u32::try_from(page.len()).unwrap_or(PAGE);
+        for line in page {
+            let entry = Entry::decode(&line.payload).map_err(|e| {
+                let problem = format!("line {} of the journal cannot be read: {}", line.seq, e.problem);
+                Leave::Report(Report::Undecodable { problem, build: 0 })
+            })?;
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+/// The store cannot be asked now.
+fn later(error: &StoreError) -> Leave {
+    tracing::warn!(%error, "a run cannot be read; trying again");
+    Leave::Report(Report::Snoozed { wait: Duration::from_secs(1) })
+}
+
+/// The run cannot go on with this code: nothing of the pass is written, and another build tries it.
+async fn block(commits: &mut Commits, build: u64, interrupt: &Interrupt) -> Step<()> {
+    let problem = limits::cut(&interrupt.to_string(), limits::ERROR_BYTES_MAX);
+    tracing::error!(job = commits.fence.key, %problem, "a run is blocked");
+    let then = Some(Report::Undecodable { problem, build });
+    commits.commit(RunCommit { journal: Vec::new(), read: None, then }).await;
+    Err(Leave::Over)
+}
+
+impl Commits {
+    async fn commit(&mut self, commit: RunCommit) -> Settled {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Commit { fence: self.fence, commit: Box::new(commit), answer };
+        if self.outbox.send(message).is_err() {
+            return Settled::Stale;
+        }
+        // Without an answer the claim is lost.
+        answered.await.unwrap_or(Settled::Stale)
+    }
+}
+
+impl Driver {
+    fn now(&self) -> Timestamp {
+        self.clock.0 + self.clock.1.elapsed()
+    }
+
+    async fn go_on(&mut self) -> Step<()> {
+        loop {
+            let now = self.now();
+            let pass = match self.live.pass(now) {
+                Ok(pass) => pass,
+                Err(interrupt) => {
+                    self.abort_all();
+                    return block(&mut self.commits, self.build, &interrupt).await;
+                }
+            };
+            let Pass { entries, must_commit, commands, closed, ended, is_full } = pass;
+            self.write(entries)?;
+            self.must_commit |= must_commit;
+            self.drop_closed(&closed);
+            if let Some(end) = ended {
+                return self.end(end).await;
+            }
+            let commands = self.queue_inside(commands);
+            if is_full {
+                self.commit(None).await?;
+            } else if commands.is_empty() && self.in_flight.is_empty() && self.inside.is_empty() {
+                if self.rest().await? {
+                    return Ok(());
+                }
+                continue;
+            } else if self.must_commit && (!commands.is_empty() || self.inside.is_empty()) {
+                self.commit(None).await?;
+            }
+            // A step alone need not leave this task if it is done at once.
+            if self.in_flight.is_empty() && commands.len() == 1 {
+                for command in commands {
+                    self.start_here(command)?;
+                }
+            } else {
+                for command in commands {
+                    self.start(command);
+                }
+            }
+            if is_full || self.live.has_news() {
+                continue;
+            }
+            // One at a time: what it causes is to follow its line in the journal.
+            match self.inside.pop_front() {
+                Some((pos, running)) => self.transact(pos, running).await?,
+                None => self.wait().await?,
+            }
+        }
+    }
+
+    /// Takes transactional steps out of what is to be started.
+    fn queue_inside(&mut self, commands: Vec<Command>) -> Vec<Command> {
+        let is_inside = |command: &Command| command.work.downcast_ref::<StepWork>().is_some_and(StepWork::is_inside);
+        let (inside, outside): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_inside);
+        for command in inside {
+            let accepted = self.accept(command);
+            self.inside.extend(accepted);
+        }
+        outside
+    }
+
+    /// Does a piece in the store's database. The line that tells of it is on disk with what it wrote.
+    async fn transact(&mut self, pos: Pos, mut running: Running) -> Step<()> {
+        running.failures += 1;
+        let judged = Arc::new(Mutex::new(None));
+        let (work, failures, job) = (Arc::clone(&running.work), running.failures, self.job);
+        let (at, verdict, ident) = (self.live.at(self.now()), Arc::clone(&judged), running.ident.clone());
+        let judge: Judge = Box::new(move |attempted| {
+            let rows = attempted.rows();
+            let next = step::next(attempted, failures, &work, job);
+            let line = match &next {
+                step::Next::Done(outcome) => Live::<RunEnd>::line_alone(pos, ident, at, outcome.clone()),
+                step::Next::Again { error, wait } => {
+                    Entry::Failed { pos, failures, due: at + *wait, error: error.clone() }
+                }
+                step::Next::Missing(what) => Entry::Failed { pos, failures, due: at, error: what.clone() },
+            };
+            *lock(&verdict) = Some(next);
+            // What is recorded of a step was checked when it was made.
+            TxEnd { rows, line: line.encode().unwrap_or_default() }
+        });
+        let body = match running.work.body(judge) {
+            Ok(body) => body,
+            Err(problem) => return Err(Leave::Report(Report::Undecodable { problem, build: self.build })),
+        };
+        self.lengthen(1)?;
+        let journal = std::mem::take(&mut self.pending);
+        self.must_commit = false;
+        let work = Transact { fence: self.commits.fence, journal, body };
+        match self.client.store().transact(work).await {
+            Ok(Transacted::Done) => {}
+            Ok(Transacted::Stale) => return Err(Leave::Over),
+            Ok(Transacted::WrongDatabase) => {
+                let problem = "a transactional step is written for another database than this worker's store".into();
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+            }
+            // Whether it happened, the journal knows.
+            Err(error) => return Err(later(&error)),
+        }
+        let verdict = lock(&judged).take();
+        match verdict {
+            Some(step::Next::Done(outcome)) => {
+                if let Err(interrupt) = self.live.recorded(pos, at, outcome) {
+                    self.abort_all();
+                    return block(&mut self.commits, self.build, &interrupt).await;
+                }
+            }
+            Some(step::Next::Again { wait, .. }) => {
+                self.waiting.insert((at + wait, pos), running);
+            }
+            Some(step::Next::Missing(problem)) => {
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+            }
+            None => return Err(Leave::Over),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, entries: Vec<Entry>) -> Step<()> {
+        self.lengthen(entries.len())?;
+        for entry in entries {
+            match entry.encode() {
+                Ok(payload) => self.pending.push(payload),
+                Err(e) => {
+                    let problem = format!("a line of the journal cannot be stored: {}", e.problem);
+                    return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the journal grows. A function that loops for ever is told of early, and stopped before replay takes so
+    /// long that nobody could go on with it.
+    fn lengthen(&mut self, by: usize) -> Step<()> {
+        let (before, warn) = (self.length, limits::JOURNAL_WARN as usize);
+        self.length += by;
+        if before < warn && self.length >= warn {
+            tracing::warn!(run = %self.run.id, lines = self.length, "a journal grows long: let the run end, and start another");
+        }
+        let max = limits::JOURNAL_MAX as usize;
+        if self.length <= max {
+            return Ok(());
+        }
+        self.abort_all();
+        let problem = format!(
+            "the journal has {} lines, at most {max} are allowed: cancel or end the run, and start another that does less",
+            self.length
+        );
+        Err(Leave::Report(Report::Undecodable { problem, build: self.build }))
+    }
+
+    // ---- commits ------------------------------------------------------------------------------
+
+    async fn commit(&mut self, then: Option<Report>) -> Step<Settled> {
+        let journal = std::mem::take(&mut self.pending);
+        self.must_commit = false;
+        let read = then.as_ref().map(|_| u32::try_from(self.live.read()).unwrap_or(u32::MAX));
+        let kept = if matches!(then, Some(Report::Parked { .. }) | None) { Vec::new() } else { journal.clone() };
+        match self.commits.commit(RunCommit { journal, read, then }).await {
+            Settled::Done => Ok(Settled::Done),
+            Settled::Unread => {
+                self.pending = kept;
+                Ok(Settled::Unread)
+            }
+            Settled::Stale | Settled::Cancelled | Settled::Refused => {
+                self.abort_all();
+                Err(Leave::Over)
+            }
+        }
+    }
+
+    /// Nothing is at work: parks, and answers that the run has left. A run that goes on at once stays.
+    async fn rest(&mut self) -> Step<bool> {
+        if !self.has_read_inbox && self.live.waits_for_signal() {
+            self.read_inbox().await?;
+            return Ok(false);
+        }
+        let now = self.now();
+        let again = self.waiting.first_key_value().map(|(key, _)| key.0);
+        let due = self.live.waits().due.into_iter().chain(again).min();
+        let wait = due.map(|due| due.since(now));
+        if wait.is_some_and(|wait| wait <= LINGER) {
+            if self.must_commit {
+                self.commit(None).await?;
+            }
+            tokio::time::sleep(wait.unwrap_or_default()).await;
+            self.start_waiting();
+            return Ok(false);
+        }
+        self.commit(Some(Report::Parked { until: wait })).await?;
+        Ok(true)
+    }
+
+    async fn end(&mut self, end: RunEnd) -> Step<()> {
+        self.abort_all();
+        self.write(vec![end.entry(self.now())])?;
+        let report = report_of(end);
+        // An end that leaves signals unread is refused once; nobody is left to take them, so then it stands.
+        while self.commit(Some(report.clone())).await? == Settled::Unread {
+            self.read_inbox().await?;
+        }
+        Ok(())
+    }
+
+    // ---- steps --------------------------------------------------------------------------------
+
+    /// Starts a step and lets it go on here as far as it comes without waiting.
+    fn start_here(&mut self, command: Command) -> Step<()> {
+        let Some((pos, running)) = self.accept(command) else { return Ok(()) };
+        let mut attempt = self.begin(pos, &running);
+        let polled = attempt.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(attempted) => {
+                let at = self.now();
+                self.judge(pos, running, at, attempted)
+            }
+            Poll::Pending => {
+                self.spawn(pos, running, attempt);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, command: Command) {
+        if let Some((pos, running)) = self.accept(command) {
+            self.attempt(pos, running);
+        }
+    }
+
+    /// A step that is to be begun now; one that is to be tried again later, or never, is put where it belongs.
+    fn accept(&mut self, command: Command) -> Option<(Pos, Running)> {
+        let Command { pos, ident, work, failed, is_lost } = command;
+        let now = self.now();
+        if is_lost {
+            self.live.completed(pos, now, step::lost());
+            return None;
+        }
+        let work = work.downcast::<StepWork>().ok()?;
+        let (failures, due) = failed.unwrap_or((0, now));
+        let running = Running { ident, work: Arc::new(*work), failures };
+        if due > now {
+            self.waiting.insert((due, pos), running);
+            return None;
+        }
+        Some((pos, running))
+    }
+
+    fn attempt(&mut self, pos: Pos, running: Running) {
+        let attempt = self.begin(pos, &running);
+        self.spawn(pos, running, attempt);
+    }
+
+    fn begin(&self, pos: Pos, running: &Running) -> BoxFuture<Attempted> {
+        let key = format!("{}/{}/{}", self.run.id, self.run.chapter, pos);
+        let cx = StepCx::new(self.client.clone(), self.states.clone(), key.into(), running.failures + 1);
+        running.work.attempt(cx)
+    }
+
+    fn spawn(&mut self, pos: Pos, running: Running, attempt: BoxFuture<Attempted>) {
+        let (done, clock) = (self.finished.0.clone(), self.clock);
+        let task = tokio::spawn(async move {
+            let attempted = attempt.await;
+            let _ = done.send(Finished { pos, at: clock.0 + clock.1.elapsed(), attempted });
+        });
+        self.in_flight.insert(pos, (task.abort_handle(), running));
+    }
+
+    fn start_waiting(&mut self) {
+        let now = self.now();
+        while let Some(entry) = self.waiting.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            let ((_, pos), running) = entry.remove_entry();
+            if running.work.is_inside() {
+                self.inside.push_back((pos, running));
+            } else {
+                self.attempt(pos, running);
+            }
+        }
+    }
+
+    fn finished(&mut self, done: Finished) -> Step<()> {
+        let Finished { pos, at, attempted } = done;
+        // One that a race has dropped is not waited for any more.
+        let Some((_, running)) = self.in_flight.remove(&pos) else { return Ok(()) };
+        self.judge(pos, running, at, attempted)
+    }
+
+    fn judge(&mut self, pos: Pos, mut running: Running, at: Timestamp, attempted: Attempted) -> Step<()> {
+        running.failures += 1;
+        let (error, wait) = match step::next(attempted, running.failures, &running.work, self.job) {
+            step::Next::Again { error, wait } => (error, wait),
+            step::Next::Done(outcome) => {
+                self.live.completed(pos, at, outcome);
+                return Ok(());
+            }
+            step::Next::Missing(problem) => {
+                self.abort_all();
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+            }
+        };
+        let due = at + wait;
+        self.write(vec![Entry::Failed { pos, failures: running.failures, due, error }])?;
+        self.must_commit = true;
+        self.waiting.insert((due, pos), running);
+        Ok(())
+    }
+
+    fn drop_closed(&mut self, closed: &[Pos]) {
+        for pos in closed {
+            if let Some((task, _)) = self.in_flight.remove(pos) {
+                task.abort();
+            }
+            self.waiting.retain(|key, _| key.1 != *pos);
+            self.inside.retain(|(waiting, _)| waiting != pos);
+        }
+    }
+
+    fn abort_all(&mut self) {
+        for (task, _) in self.in_flight.values() {
+            task.abort();
+        }
+        self.in_flight.clear();
+        self.waiting.clear();
+        self.inside.clear();
+    }
+
+    // ---- waiting ------------------------------------------------------------------------------
+
+    /// Waits until something has happened that the function may want to know.
+    async fn wait(&mut self) -> Step<()> {
+        if self.in_flight.is_empty() && self.waiting.is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let again = self.waiting.first_key_value().map(|(key, _)| key.0);
+        let due = self.live.waits().due.into_iter().chain(again).min();
+        let until = due.map_or(LOOK, |due| due.since(now).min(LOOK));
+        if self.in_flight.is_empty() && again.is_some() {
+            // Only failed steps are left: `rest` decides whether to park until the first of them.
+            return Ok(());
+        }
+        let was_told = self.is_cancelled;
+        tokio::select! {
+            biased;
+            why = cancelled(&mut self.cancel, was_told) => self.interrupted(why)?,
+            done = self.finished.1.recv() => {
+                if let Some(done) = done {
+                    self.finished(done)?;
+                }
+            }
+            () = self.bell.notified() => self.read_inbox().await?,
+            () = tokio::time::sleep(until) => {
+                if until >= LOOK {
+                    self.read_inbox().await?;
+                }
+            }
+        }
+        while let Ok(done) = self.finished.1.try_recv() {
+            self.finished(done)?;
+        }
+        self.start_waiting();
+        Ok(())
+    }
+
+    fn interrupted(&mut self, why: CancelWhy) -> Step<()> {
+        match why {
+            CancelWhy::Asked(cause) => {
+                self.is_cancelled = true;
+                let note = match cause {
+                    Cause::Asked { actor, reason } => CancelNote { actor, reason },
+                    other => CancelNote { actor: String::new(), reason: other.to_string() },
+                };
+                let outcome = Outcome::of(&note).unwrap_or_else(|_| Outcome::null());
+                self.live.completed(Pos::CANCEL, self.now(), outcome);
+                Ok(())
+            }
+            CancelWhy::Shutdown => {
+                self.abort_all();
+                Err(Leave::Report(Report::HandedBack))
+            }
+            CancelWhy::Lost => {
+                self.abort_all();
+                Err(Leave::Over)
+            }
+            // A run has no timeout of an attempt; its limit of time is its function's.
+            CancelWhy::Timeout | CancelWhy::Deadline => {
+                self.abort_all();
+                Err(Leave::Report(Report::Overdue))
+            }
+        }
+    }
+
+    async fn read_inbox(&mut self) -> Step<()> {
+        self.has_read_inbox = true;
+        let mut after = 0;
+        loop {
+            let page = self.client.store().inbox(self.run.id.clone(), after, PAGE).await.map_err(|e| later(&e))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            let is_last = page.len() < PAGE as usize;
+            for line in page {
+                self.live.arrived(line);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// A driver that is dropped leaves no step behind.
+    fn drop(&mut self) {
+        self.abort_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for a word to stop; one to cancel is told once.
+async fn cancelled(cancel: &mut watch::Receiver<Option<CancelWhy>>, was_told: bool) -> CancelWhy {
+    let is_news = |why: &Option<CancelWhy>| match why {
+        Some(CancelWhy::Asked(_)) => !was_told,
+        Some(_) => true,
+        None => false,
+    };
+    match cancel.wait_for(is_news).await {
+        Ok(why) => why.clone().unwrap_or(CancelWhy::Lost),
+        Err(_) => CancelWhy::Lost,
+    }
+}
+
+fn report_of(end: RunEnd) -> Report {
+    let RunEnd { how, undo_errors } = end;
+    let undone =
+        if undo_errors.is_empty() { String::new() } else { format!("; not undone: {}", undo_errors.join("; ")) };
+    match how {
+        How::Returned(Ok(output)) => {
+            let (bytes, max) = (output.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+            if bytes > max {
+                let error = format!("the output has {bytes} bytes, at most {max} are allowed: store it elsewhere");
+                return Report::Failed { error, retry: Retry::Never, log: None };
+            }
+            let is_nothing = &output.bytes[..] == b"null";
+            Report::Succeeded { output: (!is_nothing).then_some(output), branches: Vec::new() }
+        }
+        How::Returned(Err(problem)) => {
+            let error = format!("the output cannot be stored: {problem}{undone}");
+            Report::Failed { error, retry: Retry::Never, log: None }
+        }
+        How::Failed { text, .. } => {
+            let error = limits::cut(&format!("{text}{undone}"), limits::ERROR_BYTES_MAX);
+            Report::Failed { error, retry: Retry::Never, log: None }
+        }
+        How::Cancelled(CancelNote { actor, reason }) => Report::Obeyed { cause: Cause::Asked { actor, reason } },
+        How::Overdue => Report::Overdue,
+    }
+}

@@ -1,0 +1,114 @@
+//! The frame around a function: its cancel, its limit of time, and its undos, written in operations like any other, so
+//! that they are part of the run's history.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
+
+use super::cx::Cx;
+use super::function::Durable;
+use super::op::Op;
+use super::race::{Race3, race};
+use super::trap::Trapped;
+
+/// The name of the signal that cancels a run. No signal of a user's can have it: it has a dot.
+pub(crate) const CANCEL: &str = "towpath.cancel";
+
+/// Who a run is.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) job: JobId,
+    pub(crate) id: RunId,
+}
+
+/// Who has cancelled a run, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CancelNote {
+    pub(crate) actor: String,
+    pub(crate) reason: String,
+}
+
+/// How a function ended.
+#[derive(Clone, Debug)]
+pub(crate) struct RunEnd {
+    pub(crate) how: How,
+    /// Undos that did not succeed.
+    pub(crate) undo_errors: Vec<String>,
+}
+
+impl RunEnd {
+    /// The last line of the journal.
+    pub(crate) fn entry(&self, at: Timestamp) -> Entry {
+        let error = match &self.how {
+            // One that is too large for the journal leaves its text.
+            How::Failed { error, .. } if error.json().len() <= limits::PAYLOAD_BYTES_MAX => Some(error.clone()),
+            _ => None,
+        };
+        Entry::Ended { at, error }
+    }
+}
+
+/// The same, without its undos.
+#[derive(Clone, Debug)]
+pub(crate) enum How {
+    Returned(Result<Payload, String>),
+    Failed { text: String, error: Outcome },
+    Cancelled(CancelNote),
+    Overdue,
+}
+
+/// The body of a run.
+pub(super) fn body<I, O, E>(function: Durable<I, O, E>, ops: Ops, run: Run, input: I) -> Body<RunEnd>
+where
+    I: Send + 'static,
+    O: Serialize + Send + 'static,
+    E: Serialize + fmt::Display + Send + 'static,
+{
+    let cx = Cx::<'static>::new(ops.clone(), run.job, run.id);
+    Box::pin(Trapped::new(framed(function, cx, input), ops))
+}
+
+async fn framed<I, O, E>(function: Durable<I, O, E>, cx: Cx<'static>, input: I) -> RunEnd
+where
+    I: Send + 'static,
+    O: Serialize + Send + 'static,
+    E: Serialize + fmt::Display + Send + 'static,
+{
+    let ops = &cx.inner.ops;
+    let cancel = listen(ops);
+    let deadline = limit(ops, function.max_duration);
+    let how = match race((function.body.enter(cx.clone(), input), cancel, deadline)).await {
+        Race3::A(Ok(value)) => How::Returned(Payload::json(&value).map_err(|e| e.problem)),
+        Race3::A(Err(error)) => {
+            let text = error.to_string();
+            How::Failed { text, error: Outcome::of(&error).unwrap_or_else(|_| Outcome::null()) }
+        }
+        Race3::B(note) => How::Cancelled(note),
+        Race3::C(()) => How::Overdue,
+    };
+    let mut undo_errors = Vec::new();
+    if !matches!(how, How::Returned(Ok(_))) {
+        while let Some(undo) = cx.pop_undo() {
+            // An undo that does not succeed stops no other.
+            if let Err(error) = undo(&cx).await {
+                undo_errors.push(error);
+            }
+        }
+    }
+    RunEnd { how, undo_errors }
+}
+
+fn listen(ops: &Ops) -> Op<'static, CancelNote> {
+    let wants = Wants::Signal(Label::from_stored(CANCEL));
+    let request = Request { ident: frame_ident(OpKind::Cancel), wants, place: None };
+    let decode = |outcome: &Outcome| Ok(outcome.decode().unwrap_or_default());
+    Op::new(ops, Pos::CANCEL, request, decode)
+}
+
+fn limit(ops: &Ops, limit: std::time::Duration) -> Op<'static, ()> {
+    let wants = Wants::Instant(ops.began_at() + limit);
+    let request = Request { ident: frame_ident(OpKind::Deadline), wants, place: None };
+    Op::new(ops, Pos::DEADLINE, request, |_| Ok(()))
+}

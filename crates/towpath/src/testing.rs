@@ -1,0 +1,34 @@
+//! For tests of durable functions: a run in virtual time without a store, crashes at every commit, and old histories
+//! against new code.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use towpath::{Cx, Durable, Failure, Signal, Step, StepCx};
+//! # const CONFIRMED: Signal<u32> = Signal::new("confirmed");
+//! # const MAIL: Step<String, (), Failure> = Step::new("mail", &mail);
+//! # async fn mail(_cx: StepCx, _to: String) -> Result<(), Failure> { Ok(()) }
+//! # const WELCOME: Durable<String, u32, Failure> = Durable::new("welcome", 1, Duration::from_secs(86_400 * 4), &welcome);
+//! # async fn welcome(cx: Cx<'_>, to: String) -> Result<u32, Failure> {
+//! #     cx.step(MAIL, &to).await?;
+//! #     Ok(cx.signal(CONFIRMED).await)
+//! # }
+//! use towpath::testing::RunHarness;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let day = Duration::from_secs(86_400);
+//! let harness = RunHarness::new(WELCOME, "ann".to_owned()).signal_after(2 * day, CONFIRMED, &7);
+//! let run = harness.run().await;
+//! assert_eq!(run.result.unwrap(), 7);
+//! assert!(run.took >= 2 * day, "of virtual time");
+//! harness.prove().await;
+//! # }
+//! ```
+
+mod replays;
+mod run;
+mod shell;
+
+pub use replays::assert_replays;
+pub use run::{RunHarness, TestRun};
+pub use towpath_core::replay::{Entry, History};

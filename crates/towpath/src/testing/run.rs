@@ -1,0 +1,227 @@
+//! A run in virtual time: what it is given, what happens to it, and what came of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use towpath_core::replay::{Entry, History, Outcome};
+use towpath_core::{Cause, ManualClock, MemoryStore, Payload, State, Timestamp};
+
+use super::shell::{Ended, Shell};
+use crate::client::Client;
+use crate::durable::{CANCEL, CancelNote, Durable, How, RunError, Signal, Step};
+use crate::error::OutputError;
+use crate::states::States;
+
+/// Runs a durable function in virtual time, without a store: waits cost nothing, and it can die anywhere.
+///
+/// Steps are really done, unless they are stubbed. In which order steps that are at work together end is drawn from the
+/// seed.
+pub struct RunHarness<I: 'static, O: 'static, E: 'static> {
+    pub(super) function: Durable<I, O, E>,
+    pub(super) input: Outcome,
+    pub(super) plan: Plan,
+}
+
+/// What happens to a run.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) client: Client,
+    pub(super) states: States,
+    pub(super) stubs: HashMap<&'static str, Stub>,
+    pub(super) signals: Vec<(Duration, String, Payload)>,
+    pub(super) seed: u64,
+    /// Dies here: at the commit with this number, before it for an even point and after it for an odd one.
+    pub(super) crash_at: Option<usize>,
+    pub(super) evicts: bool,
+}
+
+/// A step's stand-in: stored input in, stored outcome out.
+pub(super) type Stub = Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>;
+
+/// What became of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TestRun<O, E> {
+    /// What the function returned, or how else it ended.
+    pub result: Result<O, RunError<E>>,
+    /// Its history.
+    pub history: History,
+    /// How many commits it took.
+    pub commits: usize,
+    /// How often each step was begun, by name.
+    pub began: BTreeMap<String, u32>,
+    /// How much virtual time it took.
+    pub took: Duration,
+    /// How long the journal was after each commit.
+    commits_at: Vec<usize>,
+}
+
+/// When virtual time begins: 2001-09-09T01:46:40Z.
+pub(super) const START: Timestamp = Timestamp::from_micros(1_000_000_000_000_000);
+
+impl<I, O, E> RunHarness<I, O, E>
+where
+    I: Serialize + DeserializeOwned + Send + 'static,
+    O: Serialize + DeserializeOwned + fmt::Debug + Send + 'static,
+    E: Serialize + DeserializeOwned + fmt::Display + fmt::Debug + Send + 'static,
+{
+    /// A harness for one run.
+    ///
+    /// # Panics
+    /// The input has no stored form.
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn new(function: Durable<I, O, E>, input: I) -> Self {
+        let input = Outcome::of(&input).expect("the input of a run must have a stored form");
+        let client = Client::new(Arc::new(MemoryStore::new(ManualClock::at(START))));
+        let plan = Plan {
+            client,
+            states: States::default(),
+            stubs: HashMap::new(),
+            signals: Vec::new(),
+            seed: 0,
+            crash_at: None,
+            evicts: false,
+        };
+        Self { function, input, plan }
+    }
+
+    /// Gives steps a value by its type.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.plan.states.insert(value);
+        self
+    }
+
+    /// Does this in place of a step.
+    #[must_use]
+    pub fn stub<A, B, F>(
+        mut self,
+        step: Step<A, B, F>,
+        stub: impl Fn(A) -> Result<B, F> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        B: Serialize,
+        F: Serialize,
+    {
+        self.plan.stubs.insert(step.name(), crate::durable::stub(stub));
+        self
+    }
+
+    /// Sends a signal after so much virtual time.
+    ///
+    /// # Panics
+    /// What it carries has no stored form.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn signal_after<T: Serialize>(mut self, wait: Duration, signal: Signal<T>, payload: &T) -> Self {
+        let payload = Payload::json(payload).expect("what a signal carries must have a stored form");
+        self.plan.signals.push((wait, signal.name().to_owned(), payload));
+        self
+    }
+
+    /// Cancels the run after so much virtual time.
+    #[must_use]
+    pub fn cancel_after(mut self, wait: Duration) -> Self {
+        let note = CancelNote { actor: "test".into(), reason: String::new() };
+        let payload = Payload::json(&note).unwrap_or_default();
+        self.plan.signals.push((wait, CANCEL.to_owned(), payload));
+        self
+    }
+
+    /// Draws the order in which steps end from another seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.plan.seed = seed;
+        self
+    }
+
+    /// Dies at a point and goes on elsewhere: point `2 n` is before commit `n`, point `2 n + 1` after it.
+    #[must_use]
+    pub fn crash_at(mut self, point: usize) -> Self {
+        self.plan.crash_at = Some(point);
+        self
+    }
+
+    /// Forgets the function before everything that happens, and rebuilds it from its journal.
+    #[must_use]
+    pub fn evict_always(mut self) -> Self {
+        self.plan.evicts = true;
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// The function does what a durable function cannot do, or waits for what never comes: a signal that is not sent.
+    pub async fn run(&self) -> TestRun<O, E> {
+        self.run_with(&self.plan).await
+    }
+
+    pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
+        let Ended { end, history, commits_at, commits, began, now } =
+            Shell::run(self.function, &self.input, plan).await;
+        let how = end.how;
+        let decode = |payload: Payload| -> Result<O, RunError<E>> {
+            payload
+                .decode()
+                .map_err(|e| RunError::Output(OutputError::Decode { id: super::shell::JOB, problem: e.problem }))
+        };
+        let result = match how {
+            How::Returned(Ok(payload)) => decode(payload),
+            How::Returned(Err(problem)) => {
+                let state = State::Ended(towpath_core::End::Dead);
+                Err(RunError::Ended { state, cause: Some(Cause::Permanent), error: Some(problem) })
+            }
+            How::Failed { error, .. } => match error.decode() {
+                Ok(error) => Err(RunError::Failed(error)),
+                Err(e) => Err(RunError::Output(OutputError::Decode { id: super::shell::JOB, problem: e.problem })),
+            },
+            How::Cancelled(CancelNote { actor, reason }) => {
+                Err(RunError::Cancelled { cause: Some(Cause::Asked { actor, reason }) })
+            }
+            How::Overdue => Err(RunError::TimedOut),
+        };
+        TestRun { result, history, commits, began, took: now.since(START), commits_at }
+    }
+
+    /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in
+    /// turn, then forgotten at every point; result and journal must be the same each time. Answers how many runs that
+    /// took.
+    ///
+    /// # Panics
+    /// They are not. The text names the point.
+    pub async fn prove(&self) -> usize {
+        let base = self.run_with(&Plan { crash_at: None, evicts: false, ..self.plan.clone() }).await;
+        for point in 0..2 * base.commits {
+            let plan = Plan { crash_at: Some(point), evicts: false, ..self.plan.clone() };
+            let run = self.run_with(&plan).await;
+            let when = if point % 2 == 0 { "before" } else { "after" };
+            same(&base, &run, &format!("a crash {when} commit {}", point / 2));
+        }
+        let run = self.run_with(&Plan { crash_at: None, evicts: true, ..self.plan.clone() }).await;
+        same(&base, &run, "a run that is always forgotten");
+        for &cut in &base.commits_at {
+            let entries = base.history.entries[..cut].to_vec();
+            let history = History { header: base.history.header.clone(), entries };
+            super::replays::replay(self.function, &history)
+                .unwrap_or_else(|what| panic!("the first {cut} lines of the journal: {what}"));
+        }
+        2 * base.commits + 2
+    }
+}
+
+/// Panics unless two runs came to the same.
+fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>, what: &str) {
+    let lines = |run: &TestRun<O, E>| run.history.entries.iter().map(line).collect::<Vec<_>>().join("\n");
+    assert_eq!(format!("{:?}", base.result), format!("{:?}", run.result), "{what} changes the result");
+    assert_eq!(lines(base), lines(run), "{what} changes the journal");
+}
+
+fn line(entry: &Entry) -> String {
+    serde_json::to_string(entry).unwrap_or_default()
+}

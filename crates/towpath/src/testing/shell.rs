@@ -1,0 +1,339 @@
+//! The shell around a run in a test: a journal in memory, virtual time, and a death where one is planned.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use towpath_core::replay::{
+    Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Waits,
+};
+use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
+
+use super::run::{Plan, START};
+use crate::durable::{Durable, Erased, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+
+/// The job of every run in a test.
+pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
+
+/// A run that has ended.
+pub(super) struct Ended {
+    pub(super) end: RunEnd,
+    pub(super) history: History,
+    pub(super) commits_at: Vec<usize>,
+    pub(super) commits: usize,
+    pub(super) began: BTreeMap<String, u32>,
+    pub(super) now: Timestamp,
+}
+
+pub(super) struct Shell<'p> {
+    function: Erased,
+    header: HistoryHeader,
+    plan: &'p Plan,
+    now: Timestamp,
+    /// The time at the last commit: a crash takes back what came after.
+    committed_at: Timestamp,
+    journal: Vec<Entry>,
+    pending: Vec<Entry>,
+    at_work: BTreeMap<Pos, AtWork>,
+    /// Steps that have failed and are tried again at an instant.
+    waiting: BTreeMap<(Timestamp, Pos), AtWork>,
+    commits_at: Vec<usize>,
+    commits: usize,
+    began: BTreeMap<String, u32>,
+    crash_at: Option<usize>,
+}
+
+struct AtWork {
+    ident: Ident,
+    work: Arc<StepWork>,
+    failures: u32,
+}
+
+/// What may come before a step that is at work has ended.
+const NEAR: Duration = Duration::from_secs(1);
+/// More events than this: it does not come to an end.
+const EVENTS_MAX: usize = 1_000_000;
+
+impl<'p> Shell<'p> {
+    pub(super) async fn run<I, O, E>(function: Durable<I, O, E>, input: &Outcome, plan: &'p Plan) -> Ended
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + Send + 'static,
+        E: Serialize + fmt::Display + Send + 'static,
+    {
+        let header = HistoryHeader {
+            towpath_history: HISTORY_VERSION,
+            function: function.name().into(),
+            version: function.version(),
+            run: "test".into(),
+            seed: plan.seed,
+            input: input.clone(),
+        };
+        let mut shell = Self {
+            function: Erased::new(function),
+            header,
+            plan,
+            now: START,
+            committed_at: START,
+            journal: Vec::new(),
+            pending: Vec::new(),
+            at_work: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            commits_at: Vec::new(),
+            commits: 0,
+            began: BTreeMap::new(),
+            crash_at: plan.crash_at,
+        };
+        let end = shell.until_it_ends().await;
+        let history = History { header: shell.header, entries: shell.journal };
+        Ended { end, history, commits_at: shell.commits_at, commits: shell.commits, began: shell.began, now: shell.now }
+    }
+
+    async fn until_it_ends(&mut self) -> RunEnd {
+        let mut live = self.rebuild();
+        let mut done = Vec::new();
+        for _ in 0..EVENTS_MAX {
+            if self.plan.evicts && self.pending.is_empty() {
+                live = self.rebuild();
+            }
+            self.deliver(&mut live, &mut done);
+            let pass = live.pass(self.now).unwrap_or_else(|interrupt| panic!("the run is stopped: {interrupt}"));
+            let Pass { entries, must_commit, commands, closed, ended, .. } = pass;
+            self.pending.extend(entries);
+            for pos in closed {
+                if self.at_work.remove(&pos).is_none() {
+                    self.waiting.retain(|key, _| key.1 != pos);
+                }
+            }
+            if let Some(end) = &ended {
+                self.pending.push(end.entry(self.now));
+            }
+            let rests = commands.is_empty() && self.at_work.is_empty();
+            if (must_commit || ended.is_some() || rests) && !self.commit() {
+                live = self.rebuild();
+                continue;
+            }
+            if let Some(end) = ended {
+                return end;
+            }
+            let (waits, is_lost) = (live.waits(), self.start(commands));
+            for pos in is_lost {
+                live.completed(pos, self.now, step_lost());
+            }
+            let next = self.choose(waits, &live);
+            let Some(pos) = next else { continue };
+            if self.at_work.get(&pos).is_some_and(|step| step.work.is_inside() && !self.is_stubbed(step)) {
+                if !self.transact(pos, &mut live) {
+                    live = self.rebuild();
+                }
+            } else {
+                done.extend(self.finish(pos).await);
+            }
+        }
+        panic!("the run has had {EVENTS_MAX} events and does not end")
+    }
+
+    fn rebuild(&self) -> Live<RunEnd> {
+        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run) };
+        let input = Payload::json_bytes(self.header.input.json().to_owned());
+        let make = |ops| match self.function.body(&input, ops, &run) {
+            Ok(body) => body,
+            Err(problem) => panic!("{problem}"),
+        };
+        let rebuilt = Live::rebuild(self.journal.clone(), self.header.version, self.header.seed, self.now, make);
+        rebuilt.unwrap_or_else(|interrupt| panic!("the run does not fit its own journal: {interrupt}"))
+    }
+
+    /// Tells the run what is there for it. What was done for a function that has been forgotten is told to its successor.
+    fn deliver(&self, live: &mut Live<RunEnd>, done: &mut Vec<(Pos, Timestamp, Outcome)>) {
+        for (pos, at, outcome) in done.drain(..) {
+            live.completed(pos, at, outcome);
+        }
+        for (seq, (wait, name, payload)) in (0..).zip(&self.plan.signals) {
+            let at = START + *wait;
+            if at <= self.now {
+                let (name, payload) = (Label::from_stored(name), payload.clone());
+                live.arrived(InboxLine { seq, name, payload, at });
+            }
+        }
+    }
+
+    /// Writes what is pending, unless it dies there: then it says so, and everything but the journal is gone.
+    fn commit(&mut self) -> bool {
+        let point = 2 * self.commits;
+        self.commits += 1;
+        if self.crash_at == Some(point) {
+            self.commits -= 1;
+            self.die();
+            return false;
+        }
+        self.journal.append(&mut self.pending);
+        self.committed_at = self.now;
+        self.commits_at.push(self.journal.len());
+        if self.crash_at == Some(point + 1) && !self.has_ended() {
+            self.die();
+            return false;
+        }
+        true
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.journal.last(), Some(Entry::Ended { .. }))
+    }
+
+    fn die(&mut self) {
+        self.crash_at = None;
+        self.pending.clear();
+        self.at_work.clear();
+        self.waiting.clear();
+        self.now = self.committed_at;
+    }
+
+    fn start(&mut self, commands: Vec<Command>) -> Vec<Pos> {
+        let mut lost = Vec::new();
+        for Command { pos, ident, work, failed, is_lost } in commands {
+            if is_lost {
+                lost.push(pos);
+                continue;
+            }
+            // An evicted function asks for its steps again.
+            if self.at_work.contains_key(&pos) || self.waiting.keys().any(|key| key.1 == pos) {
+                continue;
+            }
+            let Ok(work) = work.downcast::<StepWork>() else { continue };
+            let (failures, due) = failed.unwrap_or((0, self.now));
+            let step = AtWork { ident, work: Arc::new(*work), failures };
+            if due > self.now {
+                self.waiting.insert((due, pos), step);
+            } else {
+                self.at_work.insert(pos, step);
+            }
+        }
+        lost
+    }
+
+    /// The next thing that happens: some step ends, or time goes on. Which one follows from the seed and the journal, so
+    /// that a run that has died goes on like one that has not.
+    fn choose(&mut self, waits: Waits, live: &Live<RunEnd>) -> Option<Pos> {
+        while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let ((_, pos), step) = entry.remove_entry();
+            self.at_work.insert(pos, step);
+        }
+        let next_signal = self.plan.signals.iter().map(|(wait, ..)| START + *wait).filter(|at| *at > self.now).min();
+        let retry = self.waiting.first_key_value().map(|(key, _)| key.0);
+        let later = [waits.due, retry, next_signal].into_iter().flatten().min();
+        let draw = self.draw();
+        // Steps take no time to speak of: only what is near can come while one is at work.
+        let is_near = later.is_some_and(|at| at.since(self.now) <= NEAR);
+        let is_time = is_near && draw.is_multiple_of(7);
+        let Some(pos) = self.some_step(draw / 7).filter(|_| !is_time) else {
+            let Some(at) = later else {
+                let waits = live.waits_for();
+                let what: Vec<String> = waits.iter().map(|(pos, op)| format!("{pos}: {op}")).collect();
+                panic!("the run waits for what never comes: {}", what.join(", "))
+            };
+            self.now = self.now.max(at);
+            return None;
+        };
+        self.now = self.now + Duration::from_millis(1);
+        Some(pos)
+    }
+
+    /// One of the steps that are at work, by a number.
+    fn some_step(&self, number: u64) -> Option<Pos> {
+        let (first, last) = (self.at_work.first_key_value()?.0.0, self.at_work.last_key_value()?.0.0);
+        let from = first + (number % u64::from(last - first + 1)) as u32;
+        self.at_work.range(Pos(from)..).next().map(|(pos, _)| *pos)
+    }
+
+    fn is_stubbed(&self, step: &AtWork) -> bool {
+        self.plan.stubs.contains_key(&*step.ident.name)
+    }
+
+    /// Does a transactional step of the memory's; it is a commit of its own. Answers whether the run lives.
+    fn transact(&mut self, pos: Pos, live: &mut Live<RunEnd>) -> bool {
+        let Some(mut step) = self.at_work.remove(&pos) else { return true };
+        let name = step.ident.name.to_string();
+        if self.crash_at == Some(2 * self.commits) {
+            self.die();
+            return false;
+        }
+        *self.began.entry(name.clone()).or_default() += 1;
+        step.failures += 1;
+        let verdict = Arc::new(Mutex::new(None));
+        let (told, work, failures) = (Arc::clone(&verdict), Arc::clone(&step.work), step.failures);
+        let judge: Judge = Box::new(move |attempted| {
+            let rows = attempted.rows();
+            let next = next(attempted, failures, &work, JOB);
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+            TxEnd { rows, line: Payload::default() }
+        });
+        let body = step.work.body(judge).unwrap_or_else(|problem| panic!("{problem}"));
+        match body.downcast::<MemoryBody>() {
+            Ok(body) => drop(body()),
+            Err(_) => panic!("transactional step {name} is written for a database: stub it, or test it on that store"),
+        }
+        let verdict = verdict.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let at = live.at(self.now);
+        let (line, outcome) = match verdict {
+            Some(Next::Done(outcome)) => {
+                (Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone()), Some(outcome))
+            }
+            Some(Next::Again { error, wait }) => {
+                let due = at + wait;
+                self.waiting.insert((due, pos), step);
+                (Entry::Failed { pos, failures, due, error }, None)
+            }
+            Some(Next::Missing(what)) => panic!("{what}"),
+            None => panic!("a transactional step said nothing"),
+        };
+        self.pending.push(line);
+        if !self.commit() {
+            return false;
+        }
+        if let Some(outcome) = outcome
+            && let Err(interrupt) = live.recorded(pos, at, outcome)
+        {
+            panic!("the run is stopped: {interrupt}");
+        }
+        true
+    }
+
+    async fn finish(&mut self, pos: Pos) -> Option<(Pos, Timestamp, Outcome)> {
+        let mut step = self.at_work.remove(&pos)?;
+        *self.began.entry(step.ident.name.to_string()).or_default() += 1;
+        let attempted = match self.plan.stubs.get(&*step.ident.name) {
+            Some(stub) => step.work.stubbed(stub),
+            None => {
+                let key = format!("test/1/{pos}").into();
+                step.work
+                    .attempt(StepCx::new(self.plan.client.clone(), self.plan.states.clone(), key, step.failures + 1))
+                    .await
+            }
+        };
+        step.failures += 1;
+        match next(attempted, step.failures, &step.work, JOB) {
+            Next::Done(outcome) => Some((pos, self.now, outcome)),
+            Next::Missing(what) => panic!("{what}"),
+            Next::Again { error, wait } => {
+                let due = self.now + wait;
+                self.pending.push(Entry::Failed { pos, failures: step.failures, due, error });
+                self.waiting.insert((due, pos), step);
+                None
+            }
+        }
+    }
+
+    /// A number from the seed and how far the journal has come.
+    fn draw(&self) -> u64 {
+        let mixed = (self.header.seed ^ 0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(self.journal.len() as u64 + self.pending.len() as u64);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
