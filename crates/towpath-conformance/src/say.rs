@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use towpath_core::store::{
-    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
-    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
+    Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
 };
 use towpath_core::{
-    Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
-    Timestamp, Why,
+    Codec, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State, Timestamp, Why,
 };
 
 use crate::names::Names;
@@ -111,6 +110,7 @@ fn marks(role: Role) -> String {
         (Role::END, "end"),
         (Role::UNDO, "undo"),
         (Role::GATE, "gate"),
+        (Role::HANDLER, "handler"),
     ];
     all.iter().filter(|(mark, _)| role.has(*mark)).map(|(_, word)| *word).collect::<Vec<_>>().join("+")
 }
@@ -335,6 +335,11 @@ impl Say<'_> {
             .end()
     }
 
+    /// A node above another one.
+    pub(crate) fn ancestor(&self, found: &Ancestor) -> String {
+        format!("{} of kind {}", self.upstream(&found.upstream), found.kind)
+    }
+
     /// How a job ended.
     pub(crate) fn ended(&self, ended: &Ended) -> String {
         Line::new(self.names.of(ended.id))
@@ -405,12 +410,7 @@ fn parents(line: Line, counters: &NodeCounters) -> Line {
 }
 
 fn edge_line(edge: &EdgeLine) -> String {
-    let known = [Condition::Finished, Condition::Failed, Condition::Joined, Condition::Succeeded];
-    let condition = match &edge.label {
-        Some(label) => Some(Condition::Branch(label.clone())),
-        None => known.into_iter().find(|c| c.table() == edge.verdicts),
-    };
-    let condition = match condition {
+    let condition = match edge.condition() {
         Some(condition) if condition.table() == edge.verdicts => condition.to_string(),
         _ => format!("{:?}", edge.verdicts),
     };

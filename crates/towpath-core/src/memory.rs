@@ -30,12 +30,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
+use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
 use crate::payload::Payload;
 use crate::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
-    Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
-    StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
+    InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
+    StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -66,7 +67,8 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction = Transaction { now: self.clock.now(), tables: &mut tables, news: News::default() };
+        let mut transaction =
+            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
         let answer = verb(&mut transaction)?;
         let news = transaction.news;
         drop(tables);
@@ -129,6 +131,10 @@ impl Store for MemoryStore {
         Box::pin(async move { self.read("read the parents of a node", |tables| tables.upstream(job)) })
     }
 
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |tables| tables.ancestors(job, &wanted, limit)) })
+    }
+
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
         Box::pin(async move { self.read("read a graph", |tables| tables.graph_input(graph)) })
     }
@@ -173,6 +179,8 @@ struct Transaction<'a> {
     tables: &'a mut Tables,
     now: Timestamp,
     news: News,
+    /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
+    stops: Vec<(tables::Key, StopReason)>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.

@@ -33,7 +33,7 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
+pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use signal::{Arrival, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
@@ -100,6 +100,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;
+
+    /// The ancestors of a node that are wanted: those among its direct parents, or, if none of them is, among all
+    /// that lie above it. In the order of their enqueue, at most `limit`. Empty for a lone job.
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>>;
 
     /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;

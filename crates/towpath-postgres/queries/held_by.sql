@@ -1,8 +1,12 @@
 -- Everything that a worker holds.
--- $1 bigint worker. Returns job (key), turn, idx, decide, cancel (JSON), stop (reason), is_node, by turn, idx.
+-- $1 bigint worker. Returns job (key), turn, idx, decide, cancel (JSON), stop (reason, unless it handles the failure
+-- that stopped its graph), is_node, by turn, idx.
 -- No locks.
--- Index: running (worker, turn), stop (graph).
-select r.job, r.turn, r.idx, r.decide, r.cancel, s.reason as stop, r.graph is not null as is_node
-from towpath.running r left join towpath.stop s on s.graph = r.graph
+-- Index: running (worker, turn), stop (graph), node (job).
+select r.job, r.turn, r.idx, r.decide, r.cancel, case when n.role & 64 <> 0 then null else s.reason end as stop,
+  r.graph is not null as is_node
+from towpath.running r
+left join towpath.stop s on s.graph = r.graph
+left join towpath.node n on n.job = case when s.reason = 3 then r.job end
 where r.worker = $1::bigint
 order by r.turn, r.idx

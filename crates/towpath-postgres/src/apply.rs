@@ -162,9 +162,9 @@ impl Orders<'_> {
     async fn stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
         let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
         let Order { actor, reason: why, .. } = self.order;
-        if held.is_none() {
+        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
             self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
-            self.news.cancel |= reason == StopReason::Cancel;
+            self.news.cancel |= matches!(reason, StopReason::Cancel | StopReason::Fail);
         }
         let row = self.session.one(Query::StopCounts, &[&graph]).await?;
         let number = |at: usize| Ok::<_, Fault>(u32::try_from(row.try_get::<_, i64>(at)?).unwrap_or(u32::MAX));

@@ -77,6 +77,7 @@ macro_rules! queries {
 }
 
 queries! {
+    Ancestors = "ancestors" (UUID, BOOL, TEXT, TEXT, INT4);
     AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
     AppendLockGraph = "append_lock_graph" (UUID);
@@ -184,6 +185,7 @@ queries! {
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
     StateOf = "state_of" (INT8_ARRAY);
+    StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{try_join, try_join3, try_join4};
+use futures_util::future::{try_join, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
 use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
@@ -17,7 +17,7 @@ use crate::session::{Params, Session};
 use crate::store::News;
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 10] = [
+pub(crate) const QUERIES: [Query; 11] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -25,6 +25,7 @@ pub(crate) const QUERIES: [Query; 10] = [
     Query::SettleAgain,
     Query::SettleBlock,
     Query::SettleClose,
+    Query::StopByFailure,
     Query::RunLook,
     Query::RunArrived,
     Query::SettleJournal,
@@ -46,6 +47,8 @@ pub(crate) struct Plan {
     journal: Journal,
     blocked: Blocked,
     closed: Closed,
+    /// Nodes whose end stops their graph.
+    pub(crate) stops: Vec<i64>,
     /// Nodes that ended: their children are to be counted.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
@@ -229,6 +232,7 @@ impl Plan {
         if let Some(record) = &ending.record {
             self.record(job, record, row.try_get(6)?);
         }
+        news.cancel |= ending.stop.is_some();
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
         Ok(answer)
     }
@@ -252,6 +256,7 @@ impl Plan {
         }
         if !lone {
             self.nodes.push(job);
+            self.stops.extend(ending.stop.is_some().then_some(job));
         }
     }
 
@@ -301,10 +306,11 @@ impl Plan {
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Vec<GraphId>, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
         let (at, at_and_kept): (Params<'_>, Params<'_>) = (&[&now], &[&now, &kept]);
-        let ends = try_join3(
+        let ends = try_join4(
             self.ends.run(session, Query::SettleEnd, at),
             self.outputs.run(session, Query::SettleOutput, &[]),
             self.records.run(session, Query::SettleAttempts, at_and_kept),
+            hold_back(session, now, &self.stops),
         );
         let moves = try_join4(
             self.again.run(session, Query::SettleAgain, &[]),
@@ -315,6 +321,14 @@ impl Plan {
         let (_, (_, _, graphs, _)) = try_join(ends, moves).await?;
         graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
     }
+}
+
+/// Holds back the graphs of nodes that have failed.
+pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Result<(), Fault> {
+    if !nodes.is_empty() {
+        session.run(Query::StopByFailure, &[&now, &nodes]).await?;
+    }
+    Ok(())
 }
 
 /// The lane and the turnout of a row of `settle_look`.

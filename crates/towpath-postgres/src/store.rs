@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint, HintStream,
-    Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
-    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
+    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
+    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
@@ -424,6 +424,14 @@ impl Store for PostgresStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        let wanted = Arc::new(wanted);
+        self.read("read above a node", move |session| {
+            let wanted = Arc::clone(&wanted);
+            async move { read::ancestors(session, job, &wanted, limit).await }
+        })
     }
 
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {

@@ -1,11 +1,18 @@
 -- Reads the head of a lane, behind a row that was read before.
 -- ?1 lane, ?2 turnout, ?3 seq, ?4 most rows: numbers.
--- Returns turnout, seq, job, attempt, failures, crashes, and whether the job's graph is stopped, by turnout and seq.
--- Index: ready (lane, turnout, seq), job (key), stop (graph).
+-- Returns turnout, seq, job, attempt, failures, crashes, and whether the job's graph is stopped (and not for a
+-- failure that the job handles), by turnout and seq.
+-- Index: ready (lane, turnout, seq), job (key), stop (graph), node (job).
 select
     r.turnout, r.seq, r.job, r.attempt, r.failures, r.crashes,
     exists (select 1 from stop)
-        and exists (select 1 from job j join stop s on s.graph = j.graph where j.key = r.job)
+        and exists (
+            select 1
+            from job j
+            join stop s on s.graph = j.graph
+            left join node n on n.job = case when s.reason = 3 then j.key end
+            where j.key = r.job and ifnull(n.role & 64, 0) = 0
+        )
 from ready r
 where r.lane = ?1 and (r.turnout, r.seq) > (?2, ?3)
 order by r.turnout, r.seq

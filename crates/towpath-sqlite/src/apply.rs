@@ -71,7 +71,7 @@ impl Tx<'_, '_> {
     fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
         let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
-        if self.db.run(Query::StopInsert, row)? > 0 && reason == StopReason::Cancel {
+        if self.db.run(Query::StopInsert, row)? > 0 && matches!(reason, StopReason::Cancel | StopReason::Fail) {
             self.ring_cancel();
         }
         self.forget_stop(graph);

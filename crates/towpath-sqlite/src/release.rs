@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 use towpath_core::store::Counters;
-use towpath_core::{End, Label, Role, VerdictTable, fault};
+use towpath_core::{End, Label, Role, StopReason, VerdictTable, fault};
 
 use crate::error::Fault;
 use crate::place::{Holder, Over};
@@ -23,6 +23,10 @@ pub(crate) struct Edge {
 impl Tx<'_, '_> {
     /// Counts jobs that have just ended. The children that came for a decision, by key.
     pub(crate) fn release(&mut self, ended: &[Over]) -> Result<Vec<Node>, Fault> {
+        // They hold once all that the verb settles is judged.
+        for (graph, stop) in ended.iter().filter_map(|over| over.stop) {
+            self.stop_by_failure(graph, stop)?;
+        }
         let mut children: BTreeMap<i64, Node> = BTreeMap::new();
         for parent in ended.iter().filter(|over| over.is_node) {
             for edge in self.edges_from(parent.job, 0)? {
@@ -45,6 +49,15 @@ impl Tx<'_, '_> {
             }
         }
         Ok(undecided)
+    }
+
+    /// Holds a graph back because a node of it has failed. A stop that is there stays.
+    pub(crate) fn stop_by_failure(&mut self, graph: i64, stop: StopReason) -> Result<(), Fault> {
+        let row = params![graph, stop.code(), self.now_us(), "towpath", "a node failed"];
+        self.db.run(Query::StopInsert, row)?;
+        self.forget_stop(graph);
+        self.ring_cancel();
+        Ok(())
     }
 
     /// Counts jobs that no worker's turn has ended: their undecided children wait for a claim.

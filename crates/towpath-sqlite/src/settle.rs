@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
-use towpath_core::{Cause, End, Fence, Incarnation, Payload, StopReason, Timestamp, fault};
+use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -151,8 +151,10 @@ impl Tx<'_, '_> {
         let Some(ending) = &item.if_cancelled else { return Ok((Cow::Borrowed(&item.then), Settled::Done)) };
         let cause = match held.cancel.take() {
             Some(cause) => cause,
-            None if self.is_cancelled(held.facts.graph)? => Cause::GraphStopped { stop: StopReason::Cancel },
-            None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+            None => match self.cancelled_by(held.facts.key, held.facts.graph)? {
+                Some(cause) => cause,
+                None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+            },
         };
         let mut ending = ending.clone();
         ending.cause.get_or_insert(cause);

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
-    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply,
-    Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream,
+    InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
 
@@ -157,6 +157,10 @@ impl Store for SqliteStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents", |db| read::upstream(db, job)) })
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |db| read::ancestors(db, job, &wanted, limit)) })
     }
 
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {

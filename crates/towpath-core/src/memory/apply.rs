@@ -71,11 +71,13 @@ impl Transaction<'_> {
     fn stop(&mut self, id: GraphId, line: StopLine) -> Changed {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let reason = line.reason;
-        self.tables.stop.entry(graph).or_insert_with(|| {
-            self.news.cancel |= reason == StopReason::Cancel;
+        let held = self.tables.stop.get(&graph).copied();
+        // A cancel goes further than a failure: no handler of it runs either.
+        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
+            self.news.cancel |= matches!(reason, StopReason::Cancel | StopReason::Fail);
+            self.tables.stop.insert(graph, reason);
             self.tables.stopped.insert(graph, line);
-            reason
-        });
+        }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {
             match self.tables.state(job) {

@@ -83,7 +83,7 @@ impl Transaction<'_> {
     fn claim_slot(&mut self, slot: Slot, holder: &mut Holder) {
         let Some(row) = self.tables.ready.remove(&slot) else { return };
         self.tables.ready_by_job.remove(&row.job);
-        if self.tables.stop_of(row.job).is_some() {
+        if self.tables.held_back(row.job).is_some() {
             self.hold(row.job, With::Stopped, row.counters, holder);
         } else {
             let counters = Counters { attempt: row.counters.attempt + 1, ..row.counters };

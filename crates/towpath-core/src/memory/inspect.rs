@@ -83,7 +83,7 @@ impl Tables {
             line,
             version: new.version,
             input: new.input.clone(),
-            rules: new.rules,
+            rules: new.rules.clone(),
             deadline: new.deadline,
             tags: new.tags.clone(),
             headers: new.headers.clone(),

@@ -2,7 +2,7 @@
 
 use crate::fault::{self, Fault};
 use crate::id::Incarnation;
-use crate::lifecycle::{Cause, End, StopReason};
+use crate::lifecycle::End;
 use crate::payload::Payload;
 use crate::store::{Closing, Counters, Ending, Move, Settle, Settled};
 use crate::time::Timestamp;
@@ -22,10 +22,7 @@ impl Transaction<'_> {
         let Some(running) = held else {
             return Settled::Stale;
         };
-        let cancel = running
-            .cancel
-            .clone()
-            .or_else(|| self.tables.is_cancelled(job).then_some(Cause::GraphStopped { stop: StopReason::Cancel }));
+        let cancel = running.cancel.clone().or_else(|| self.tables.cancelled_by(job));
         let with = running.with;
         let is_of_run = item.is_of_run();
         let (then, answer) = match (cancel, item.if_cancelled) {

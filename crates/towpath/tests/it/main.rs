@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod blocked;
+mod builder;
+mod compile;
 mod durable;
 mod graphs;
 mod jobs;
