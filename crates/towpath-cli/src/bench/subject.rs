@@ -55,7 +55,10 @@ impl Place {
     }
 
     fn directory(dir: PathBuf, remove: bool) -> Result<Self> {
-        std::fs::create_dir_all(&dir).into_diagnostic()?;
+        std::fs::create_dir_all(&dir).map_err(|error| {
+            let help = "name a folder that can be written: --store sqlite:DIRECTORY";
+            miette!(help = help, "cannot make the folder {}: {error}", dir.display())
+        })?;
         Ok(Self { dir, remove, postgres: None })
     }
 

@@ -37,7 +37,9 @@ impl Resume {
             None => match the_only_unfinished(&client, &location.shown()).await? {
                 Choice::Unfinished(graph) => graph,
                 Choice::AllEnded(newest) => {
-                    say::line("nothing to resume: every graph has ended; this was the last one");
+                    say::line(
+                        "nothing to resume: every graph has ended; this was the last one (`towpath run FILE` runs a flow anew)",
+                    );
                     newest
                 }
             },

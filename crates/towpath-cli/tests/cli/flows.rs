@@ -32,6 +32,19 @@ fn the_sources_are_listed_split_counted_and_summarised() {
 }
 
 #[test]
+fn a_flow_that_takes_its_time_passes_on_what_was_said() {
+    let folder = Folder::new();
+    let store = format!("sqlite:{}", folder.file("s.db").display());
+    let ran = folder.run(&["run", &example("patient.toml"), "--store", &store]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let jobs = folder.json(&["jobs", "--store", &store]);
+    let jobs = jobs.as_array().unwrap();
+    let last = jobs.iter().find(|job| job["node"] == "last" || job["node"]["name"] == "last").unwrap();
+    let last = folder.json(&["job", last["id"].as_str().unwrap(), "--store", &store]);
+    assert_eq!(last["output"]["third"]["output"]["said"], "third", "{last}");
+}
+
+#[test]
 fn a_failing_flow_reports_and_cleans_up() {
     let folder = Folder::new();
     std::fs::copy(example("cleanup.toml"), folder.file("cleanup.toml")).unwrap();

@@ -157,7 +157,8 @@ where
     /// Runs it to its end.
     ///
     /// # Panics
-    /// The function does what a durable function cannot do, or waits for what never comes: a signal that is not sent.
+    /// The function does what a durable function cannot do. (One that waits for a signal that is not sent ends as timed out,
+    /// after its whole `max_duration` of virtual time.)
     pub async fn run(&self) -> TestRun<O, E> {
         self.run_with(&self.plan).await
     }
