@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::durable::{Postgres, Sqlite, TxStep};
+use towpath::tokio_postgres::types::Type;
 use towpath::{Cx, Durable, Failure, Step, StepCx, Worker, rusqlite, tokio_postgres};
 
 use crate::stores::{self, Subject};
@@ -36,10 +37,12 @@ fn move_in_file(db: &rusqlite::Connection, leg: Leg) -> Result<i64, Failure> {
 const MOVE_SHARED: TxStep<Postgres, Leg, i64, Failure> = TxStep::new("move", &move_in_database);
 async fn move_in_database(db: &tokio_postgres::Client, leg: Leg) -> Result<i64, Failure> {
     let Leg { schema, run, leg, account, cents } = leg;
-    db.execute(&format!("insert into {schema}.leg (run, leg) values ($1, $2)"), &[&run, &leg]).await?;
+    // Without a name, so that it passes through a transaction pooler too.
+    let sql = format!("insert into {schema}.leg (run, leg) values ($1, $2)");
+    db.query_typed(&sql, &[(&run, Type::TEXT), (&leg, Type::INT4)]).await?;
     let sql = format!("update {schema}.account set cents = cents + $1 where id = $2 returning cents");
-    let row = db.query_one(&sql, &[&cents, &account]).await?;
-    if leg == 9 { Err(Failure::permanent("refused")) } else { Ok(row.get(0)) }
+    let rows = db.query_typed(&sql, &[(&cents, Type::INT8), (&account, Type::INT4)]).await?;
+    if leg == 9 { Err(Failure::permanent("refused")) } else { Ok(rows[0].get(0)) }
 }
 
 const LOOK: Step<u64, u64, Failure> = Step::new("look", &look);
