@@ -36,6 +36,8 @@ pub const PREFETCH_MAX: u16 = 2_048;
 pub const FLUSH: Duration = Duration::from_millis(2);
 /// How often an idle worker looks for work when hints may be lost.
 pub const POLL: Duration = Duration::from_secs(1);
+/// The same where no hints come from other processes.
+pub const POLL_DEAF: Duration = Duration::from_millis(200);
 /// How often a SQLite store looks whether another process has committed.
 pub const SQLITE_WATCH: Duration = Duration::from_millis(20);
 /// How often a worker looks for jobs of dead workers, deadlines and things to prune.
@@ -93,6 +95,11 @@ pub fn table() -> Vec<DefaultLine> {
         ),
         line("flush", format!("when no turn is under way, else {FLUSH:?}"), "under one fsync"),
         line("idle poll", format!("{POLL:?} ±20 %, hints beside it"), "cheap truth"),
+        line(
+            "the same where nothing is heard of others",
+            format!("{POLL_DEAF:?} ±20 %"),
+            "a transaction pooler does not listen",
+        ),
         line("SQLite, other process", format!("{SQLITE_WATCH:?}"), "one pragma per look"),
         line("input, output", format!("{} MiB", limits::PAYLOAD_BYTES_MAX >> 20), "refused before the write"),
         line("enqueue, turn", format!("{} MiB", limits::BATCH_BYTES_MAX >> 20), "short transactions"),

@@ -129,6 +129,11 @@ impl Dispatcher {
         self.config.worker
     }
 
+    /// Looks for work this often from now on, if nothing hints at it.
+    pub fn poll_every(&mut self, poll: Duration, now: Duration) {
+        self.traffic.poll_every(poll, now);
+    }
+
     /// Whether so many jobs finish between two turns that turns are worth a thread of their own.
     pub fn is_busy(&self) -> bool {
         self.traffic.is_crowded()

@@ -132,6 +132,7 @@ async fn keep_listening(inner: Weak<Inner>) {
                 return;
             }
             Ended::Deaf => {
+                strong.hints.set_deaf(true);
                 tracing::info!("LISTEN does not work here (a transaction pooler?): new work is found by polling");
                 return;
             }
@@ -155,12 +156,20 @@ async fn listen_once(inner: &Arc<Inner>) -> Result<Ended, Fault> {
 
 async fn attend(inner: &Arc<Inner>, client: &Client, echo: &Notify) -> Result<Ended, Fault> {
     let Channel { name, tag, .. } = &inner.channel;
-    let (listen, own) = (format!("listen {}", quoted(name)), name.replace('\'', "''"));
-    client.batch_execute(&listen).await?;
-    client.batch_execute(&format!("select pg_notify('{own}', '{tag} ')")).await?;
+    client.batch_execute(&format!("listen {}", quoted(name))).await?;
+    // From another connection: one to oneself arrives behind a transaction pooler too, and none after it.
+    let payloads = Arc::new(vec![format!("{tag} ")]);
+    let sent = inner.client.work("notify", |session| {
+        let (inner, payloads) = (Arc::clone(inner), Arc::clone(&payloads));
+        async move { session.run(Query::Notify, &[&inner.channel.name, &*payloads]).await }
+    });
+    if sent.await.is_err() {
+        return Ok(Ended::Lost);
+    }
     if tokio::time::timeout(ECHO_MAX, echo.notified()).await.is_err() {
         return Ok(Ended::Deaf);
     }
+    inner.hints.set_deaf(false);
     loop {
         for _ in 0..PING.as_secs() {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -102,6 +102,14 @@ impl Traffic {
         self.said_since_turn += 1;
     }
 
+    /// Looks for work this often from now on.
+    pub(super) fn poll_every(&mut self, poll: Duration, now: Duration) {
+        if self.poll != poll {
+            self.poll = poll;
+            self.look_at = self.look_at.min(now + poll);
+        }
+    }
+
     /// A run has written and goes on.
     pub(super) fn said(&mut self) {
         self.said_since_turn += 1;

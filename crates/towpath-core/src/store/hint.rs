@@ -1,5 +1,8 @@
 //! Wake-ups: lossy, cheap, and never needed for correctness.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use async_broadcast::{InactiveReceiver, Receiver, RecvError, Sender};
 
 use crate::id::{GraphId, Incarnation, JobId};
@@ -36,6 +39,8 @@ pub struct Hints {
     sender: Sender<Hint>,
     /// Keeps the channel open while nobody listens.
     idle: InactiveReceiver<Hint>,
+    /// Whether nothing is heard of other processes.
+    deaf: Arc<AtomicBool>,
 }
 
 /// Hints kept for a listener that is slow; the oldest are dropped first, and it is told.
@@ -47,7 +52,7 @@ impl Hints {
         let (mut sender, receiver) = async_broadcast::broadcast(BACKLOG);
         sender.set_overflow(true);
         sender.set_await_active(false);
-        Self { sender, idle: receiver.deactivate() }
+        Self { sender, idle: receiver.deactivate(), deaf: Arc::default() }
     }
 
     /// Tells all who listen. Costs next to nothing when nobody does.
@@ -63,9 +68,14 @@ impl Hints {
         self.sender.receiver_count() > 0
     }
 
+    /// Says whether anything is heard of other processes: those who listen look more often while it is not.
+    pub fn set_deaf(&self, deaf: bool) {
+        self.deaf.store(deaf, Ordering::Relaxed);
+    }
+
     /// Starts listening: hints from now on.
     pub fn listen(&self) -> HintStream {
-        HintStream { receiver: self.idle.activate_cloned() }
+        HintStream { receiver: self.idle.activate_cloned(), deaf: Arc::clone(&self.deaf) }
     }
 }
 
@@ -79,9 +89,15 @@ impl Default for Hints {
 #[derive(Debug)]
 pub struct HintStream {
     receiver: Receiver<Hint>,
+    deaf: Arc<AtomicBool>,
 }
 
 impl HintStream {
+    /// Whether nothing is heard of other processes, as behind a transaction pooler.
+    pub fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::Relaxed)
+    }
+
     /// Waits for the next hint. When some were lost, or the store is gone, says [`Hint::Anything`].
     ///
     /// # Cancel safety

@@ -108,6 +108,8 @@ impl Pump {
         let mut inbox = Vec::new();
         loop {
             let now = self.started.elapsed();
+            let poll = if hints.is_deaf() { defaults::POLL_DEAF } else { defaults::POLL };
+            self.dispatcher.poll_every(poll, now);
             for effect in self.dispatcher.decide(now) {
                 if let Some(next) = self.carry_out(effect) {
                     exchange = Some(if self.dispatcher.is_busy() { aside(next) } else { next });

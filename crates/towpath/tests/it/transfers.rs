@@ -115,8 +115,8 @@ async fn tables(subject: &Subject, make: bool) -> (i64, i64, i64) {
         if make {
             client.batch_execute(&made(&format!("{schema}."))).await.unwrap();
         }
-        let row = client.query_one(&sums(&format!("{schema}.")), &[]).await.unwrap();
-        return (row.get(0), row.get(1), row.get(2));
+        let rows = client.query_typed(&sums(&format!("{schema}.")), &[]).await.unwrap();
+        return (rows[0].get(0), rows[0].get(1), rows[0].get(2));
     }
     let file = rusqlite::Connection::open(subject.url.trim_start_matches("sqlite:")).unwrap();
     file.busy_timeout(Duration::from_secs(10)).unwrap();

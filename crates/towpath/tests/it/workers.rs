@@ -186,6 +186,11 @@ async fn what_another_process_ends_is_heard_of_soon(subject: Subject) {
         .unwrap();
     // A store of its own on the same data is as far away as another process.
     let beside = if subject.url.is_empty() { subject.client.clone() } else { crate::stores::open(&subject.url).await };
+    // Behind a pooler it takes a while until it is known that nothing is heard.
+    let first = beside.enqueue(&Short(77)).await.unwrap();
+    beside.output(&first).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(if std::env::var_os("TOWPATH_TEST_POOLER").is_some() { 4 } else { 0 }))
+        .await;
     let began = Instant::now();
     for n in 0..10 {
         let job = beside.enqueue(&Short(n)).await.unwrap();
@@ -246,7 +251,8 @@ async fn in_transaction(url: &str, schema: &str) -> i64 {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let sql = "select count(*) from pg_stat_activity where state like 'idle in transaction%' and query like $1";
-    client.query_one(sql, &[&format!("%{schema}%")]).await.unwrap().get(0)
+    let like = format!("%{schema}%");
+    client.query_typed(sql, &[(&like, tokio_postgres::types::Type::TEXT)]).await.unwrap()[0].get(0)
 }
 
 /// What was warned of, as text.
