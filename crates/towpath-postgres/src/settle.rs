@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{try_join, try_join3, try_join4};
+use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
 use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
@@ -17,7 +17,7 @@ use crate::session::{Params, Session};
 use crate::store::News;
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 10] = [
+pub(crate) const QUERIES: [Query; 11] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -28,6 +28,7 @@ pub(crate) const QUERIES: [Query; 10] = [
     Query::RunLook,
     Query::RunArrived,
     Query::SettleJournal,
+    Query::SettleStay,
 ];
 
 /// What a turn has seen behind the locks: the rows of `settle_look`, and the runs among them.
@@ -44,6 +45,7 @@ pub(crate) struct Plan {
     records: Records,
     again: Again,
     journal: Journal,
+    stays: Stays,
     blocked: Blocked,
     closed: Closed,
     /// Nodes that ended: their children are to be counted.
@@ -89,6 +91,13 @@ columns!(Again of AgainRow {
     failures: i32,
     crashes: i32,
     parked: Option<bool>,
+});
+
+columns!(Stays of StayRow {
+    job: i64,
+    attempt: i32,
+    failures: i32,
+    crashes: i32,
 });
 
 columns!(Blocked of BlockedRow {
@@ -205,7 +214,11 @@ impl Plan {
                     self.lanes.push(row.try_get(9)?);
                 }
             }
-            Move::Stay => {}
+            Move::Stay { counters: None } => {}
+            Move::Stay { counters: Some(counters) } => {
+                let (attempt, failures, crashes) = stored_counters(*counters);
+                self.stays.push(StayRow { job, attempt, failures, crashes });
+            }
         }
         Ok(Settled::Done)
     }
@@ -312,7 +325,8 @@ impl Plan {
             self.closed.run(session, Query::SettleClose, at),
             self.journal.run(session, Query::SettleJournal, at),
         );
-        let (_, (_, _, graphs, _)) = try_join(ends, moves).await?;
+        let stays = self.stays.run(session, Query::SettleStay, &[]);
+        let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
         graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
     }
 }

@@ -126,6 +126,7 @@ queries! {
     RunJob = "run_job",
     RunRead = "run_read",
     RunningCancel = "running_cancel",
+    RunningCount = "running_count",
     RunningDecide = "running_decide",
     RunningDelete = "running_delete",
     RunningGiven = "running_given",

@@ -50,7 +50,10 @@ impl Tx<'_, '_> {
             }
             self.append_entries(job, &run, &item.journal)?;
         }
-        if matches!(&*then, Move::Stay) {
+        if let Move::Stay { counters } = &*then {
+            if let Some(Counters { attempt, failures, crashes }) = *counters {
+                self.db.run(Query::RunningCount, params![job, attempt, failures, crashes])?;
+            }
             return Ok(answer);
         }
         self.db.run(Query::RunningDelete, [job])?;
@@ -83,7 +86,7 @@ impl Tx<'_, '_> {
                 self.park(job, held.facts.place, due, *counters)?;
             }
             // Answered above.
-            Move::Stay => {}
+            Move::Stay { .. } => {}
         }
         Ok(answer)
     }

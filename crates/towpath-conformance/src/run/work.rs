@@ -139,15 +139,17 @@ impl<S: Subject> Runner<S> {
             lines.push("lease over".into());
         }
         let book = self.workers.entry(worker.to_owned()).or_default();
-        let stays: Vec<bool> =
-            kept.settle.iter().zip(&reply.settled).map(|(settle, told)| stays(settle, *told)).collect();
-        book.last = Some(kept);
+        book.last = Some(kept.clone());
         if unseen {
             return Ok(lines);
         }
         book.seen = book.seen.max(number);
-        for (name, _) in names.iter().zip(stays).filter(|(_, stays)| !stays) {
-            book.drop_job(name);
+        for ((name, settle), told) in names.iter().zip(&kept.settle).zip(&reply.settled) {
+            if !stays(settle, *told) {
+                book.drop_job(name);
+            } else if let (Move::Stay { counters: Some(counters) }, Settled::Done) = (&settle.then, told) {
+                book.count(name, *counters);
+            }
         }
         for (id, held) in held {
             book.take(self.names.of(id), held);
@@ -197,7 +199,8 @@ impl<S: Subject> Runner<S> {
 
 /// Whether what was settled is still the worker's.
 fn stays(settle: &Settle, told: Settled) -> bool {
-    matches!(told, Settled::Unread | Settled::Refused) || (told == Settled::Done && matches!(settle.then, Move::Stay))
+    matches!(told, Settled::Unread | Settled::Refused)
+        || (told == Settled::Done && matches!(settle.then, Move::Stay { .. }))
 }
 
 fn assigned(assigned: &Assigned) -> (JobId, Held) {

@@ -48,7 +48,10 @@ impl Transaction<'_> {
             }
             self.append_entries(job, item.journal);
         }
-        if matches!(then, Move::Stay) {
+        if let Move::Stay { counters } = then {
+            if let (Some(row), Some(counters)) = (self.tables.running.get_mut(&job), counters) {
+                row.counters = counters;
+            }
             return answer;
         }
         let Some(row) = self.take_running(job) else { return Settled::Stale };
@@ -76,7 +79,7 @@ impl Transaction<'_> {
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
             }
             // Answered above.
-            Move::Stay => {}
+            Move::Stay { .. } => {}
         }
         answer
     }
