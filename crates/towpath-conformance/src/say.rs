@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
-    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
+    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
-    Codec, Condition, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
-    Timestamp, Why,
+    Codec, Condition, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind,
+    State, Timestamp, Why,
 };
 
 use crate::names::Names;
@@ -178,7 +178,7 @@ impl Say<'_> {
 
     fn head(&self, line: Line, head: &Head) -> Line {
         let job = self.names.of(head.id);
-        let kind = if head.version == 1 { head.kind.to_string() } else { format!("{}@{}", head.kind, head.version) };
+        let kind = kind(&head.kind, head.version);
         let line = counters(line.word(&job).word(kind).word(head.queue.as_str()), head.counters);
         let line = rules(line, &head.rules).maybe("deadline", self.at_maybe(head.deadline));
         self.node(line, &job, head.node.as_ref())
@@ -237,7 +237,7 @@ impl Say<'_> {
     /// A job in a list.
     pub(crate) fn job(&self, job: &JobLine) -> String {
         let name = self.names.of(job.id);
-        let line = Line::new(&name).word(state(job.state)).word(job.kind.as_str()).word(job.queue.as_str());
+        let line = Line::new(&name).word(state(job.state)).word(kind(&job.kind, job.version)).word(job.queue.as_str());
         let line = line.maybe("priority", (job.priority != 0).then_some(job.priority));
         let line = counters(line, job.counters)
             .maybe("due", self.at_maybe(job.due))
@@ -249,7 +249,6 @@ impl Say<'_> {
     /// A job with everything about it.
     pub(crate) fn detail(&self, job: &JobDetail) -> Vec<String> {
         let about = Line::new(" ").pair("enqueued", self.at(job.line.enqueued_at));
-        let about = about.maybe("version", (job.version != 1).then_some(job.version));
         let about = about.maybe("input", (!job.input.bytes.is_empty()).then(|| payload(&job.input)));
         let about = rules(about, &job.rules)
             .maybe("deadline", self.at_maybe(job.deadline))
@@ -349,7 +348,7 @@ impl Say<'_> {
     /// A worker.
     pub(crate) fn worker(&self, worker: &WorkerLine) -> String {
         let id = self.names.of(worker.worker);
-        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, version)| format!("{kind}@{version}")).collect();
+        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, of)| format!("{kind}@{}", versions(of))).collect();
         Line::new(&id)
             .maybe("name", (worker.name != id).then_some(&worker.name))
             .maybe("queues", list(&worker.queues))
@@ -524,4 +523,17 @@ mod tests {
         let folded = fold(lines.iter().map(|l| (*l).to_owned()).collect());
         assert_eq!(folded, ["n1..3 done", "x done", "n5 done", "decision g/n7..9 q"]);
     }
+}
+
+/// As a script asks for them.
+fn versions(versions: &Versions) -> String {
+    match versions {
+        Versions::UpTo(newest) => newest.to_string(),
+        Versions::Only(list) => format!("={}", list.iter().map(u16::to_string).collect::<Vec<_>>().join("+")),
+    }
+}
+
+/// A kind with its version, unless that is the first.
+fn kind(kind: &Kind, version: u16) -> String {
+    if version == 1 { kind.to_string() } else { format!("{kind}@{version}") }
 }

@@ -17,6 +17,7 @@ mod inspect;
 mod migrate;
 mod prune;
 mod read;
+mod served;
 mod signal;
 mod turn;
 
@@ -33,10 +34,11 @@ pub use inspect::{
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
+pub use served::{Served, Versions};
 pub use signal::{Arrival, Delivery, Signalled};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, RunHead, Served, Settle, Settled, Turn, TurnReply, Undecided,
+    NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 use std::future::Future;

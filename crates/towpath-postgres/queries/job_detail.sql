@@ -1,5 +1,5 @@
 -- One job with everything about it.
--- $1 uuid id. Returns what `job_list` returns, then version, codec, input, rules, deadline (us), tags, headers, cause,
+-- $1 uuid id. Returns what `job_list` returns, then codec, input, rules, deadline (us), tags, headers, cause,
 -- output_codec, output, blocked, worker (incarnation), cancel. No locks.
 -- Index: job (id), ended (job), running (job), later (job), blocked (job), ready (lane, turnout, seq), ready (job),
 -- node (job), job (key), lane (lane), graph (graph), stop (graph), output (job), worker (worker).

@@ -139,11 +139,19 @@ impl Careful<'_> {
     /// Answers how many it gave, at most `room`.
     async fn claim_queue(&mut self, queue: &QueueClaim, room: i32) -> Result<i32, Fault> {
         let (session, now) = (self.session, self.opened.now);
-        let kinds: Vec<&str> = queue.serves.iter().map(|served| served.kind.as_str()).collect();
-        let versions: Vec<i32> = queue.serves.iter().map(|served| i32::from(served.version)).collect();
+        let (mut kinds, mut oldest, mut newest) = (Vec::new(), Vec::new(), Vec::new());
+        for served in queue.serves.iter() {
+            for range in served.versions.ranges() {
+                kinds.push(served.kind.as_str());
+                oldest.push(i32::from(range.0));
+                newest.push(i32::from(range.1));
+            }
+        }
         let limit = i32::from(queue.limit).min(room);
         let mut given = 0;
-        for row in session.run(Query::ClaimLook, &[&queue.queue.as_str(), &kinds, &versions, &limit]).await? {
+        let look: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&queue.queue.as_str(), &kinds, &newest, &limit, &oldest];
+        for row in session.run(Query::ClaimLook, &look).await? {
             let (lane, turnout, seq): (i32, i32, i64) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
             let Holder { worker, turn, index } = &self.holder;
             let params: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =

@@ -171,13 +171,13 @@ fn job_line(row: &Row) -> Result<JobLine, Fault> {
         enqueued_at: Timestamp::from_micros(row.try_get(12)?),
         started_at: instant(row.try_get(13)?),
         ended_at: instant(row.try_get(14)?),
+        version: u16::try_from(row.try_get::<_, i32>(15)?).unwrap_or(u16::MAX),
     })
 }
 
 fn job_detail(row: &Row) -> Result<JobDetail, Fault> {
     Ok(JobDetail {
         line: job_line(row)?,
-        version: u16::try_from(row.try_get::<_, i32>("version")?).unwrap_or(u16::MAX),
         input: payload(row.try_get("codec")?, row.try_get("input")?).unwrap_or_default(),
         rules: rules(row.try_get("rules")?),
         deadline: instant(row.try_get("deadline")?),

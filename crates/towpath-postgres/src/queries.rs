@@ -93,9 +93,9 @@ queries! {
     Census = "census" ();
     Claim = "claim" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
-        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
+        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY
     );
-    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4);
+    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4, INT4_ARRAY);
     ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);

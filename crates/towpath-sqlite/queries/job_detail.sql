@@ -1,13 +1,13 @@
 -- Shows one job.
 -- ?1 id bytes, ?2 the code of the stop that prunes.
--- Returns the columns of job_line, then version, codec, input, rules, deadline, tags, headers, cause, codec and bytes of
+-- Returns the columns of job_line, then codec, input, rules, deadline, tags, headers, cause, codec and bytes of
 -- the output, incarnation and cancel while it runs with a handler, why it is blocked; one row or none.
 -- Index: job (id), job (key), lane (lane), ended (job), running (job), blocked (job), later (job),
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph), output (job), worker (worker).
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
-    l.enqueued_at, l.started_at, l.ended_at,
-    l.version, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, e.cause, o.codec, o.bytes,
+    l.enqueued_at, l.started_at, l.ended_at, l.version,
+    j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, e.cause, o.codec, o.bytes,
     w.incarnation, r.cancel, b.reason
 from job j
 join job_line l on l.key = j.key

@@ -74,6 +74,7 @@ fn job_line(row: &Row<'_>) -> Result<JobLine, Fault> {
         enqueued_at: rows::instant(row, 12)?,
         started_at: rows::instant_or_none(row, 13)?,
         ended_at: rows::instant_or_none(row, 14)?,
+        version: row.get(15)?,
     })
 }
 
@@ -82,7 +83,6 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
         let worker: Option<[u8; 16]> = row.get(25)?;
         Ok(JobDetail {
             line: job_line(row)?,
-            version: row.get(15)?,
             input: rows::payload(row, 16)?.unwrap_or_default(),
             rules: rows::rules(row, 18)?,
             deadline: rows::instant_or_none(row, 19)?,
@@ -172,9 +172,9 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             counters: job.counters,
             started_at: job.started_at,
             ended_at: job.ended_at,
-            cause: rows::cause(row, 15)?,
-            role: Role::from_bits(row.get(16)?),
-            parents: rows::node_counters(row, 17)?,
+            cause: rows::cause(row, 16)?,
+            role: Role::from_bits(row.get(17)?),
+            parents: rows::node_counters(row, 18)?,
         })
     })?;
     let edges = db.all(Query::GraphEdges, of_graph, |row| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use towpath_core::store::{
     Assigned, Beat, Claim, HostId, Intent, Lease, Move, QueueClaim, Rescue, Rescued, Served, Settle, Settled, Turn,
-    WorkerIdentity,
+    Versions, WorkerIdentity,
 };
 use towpath_core::{Fence, Incarnation, JobId, Kind, Queue, limits};
 
@@ -241,7 +241,7 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
     })
 }
 
-/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2`; `decisions=512`.
+/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `decisions=512`.
 fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     let queues = match (args.flag("claim"), args.list("claim")) {
         (_, Some(queues)) => queues,
@@ -260,14 +260,18 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
 }
 
 /// `serves=echo,mail@2`.
-fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, u16>, ScriptError> {
+fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, Versions>, ScriptError> {
     let served = args.list("serves").unwrap_or_default();
     let served = served.iter().map(|kind| read_served(kind)).collect::<Result<Vec<_>, _>>()?;
-    Ok(served.into_iter().map(|served| (served.kind, served.version)).collect())
+    Ok(served.into_iter().map(|served| (served.kind, served.versions)).collect())
 }
 
 fn read_served(text: &str) -> Result<Served, ScriptError> {
-    let (kind, version) = text.split_once('@').unwrap_or((text, "1"));
-    let version = version.parse().map_err(|_| ScriptError::new(format!("{text:?} is not kind@version")))?;
-    Ok(Served { kind: parsed(Kind::new(kind))?, version })
+    let (kind, versions) = text.split_once('@').unwrap_or((text, "1"));
+    let number = |text: &str| text.parse().map_err(|_| ScriptError::new(format!("{text:?} is no version")));
+    let versions = match versions.strip_prefix('=') {
+        Some(list) => Versions::Only(list.split('+').map(number).collect::<Result<_, _>>()?),
+        None => Versions::UpTo(number(versions)?),
+    };
+    Ok(Served { kind: parsed(Kind::new(kind))?, versions })
 }

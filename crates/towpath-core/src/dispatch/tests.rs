@@ -28,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(slots: u16) -> Self {
-        let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
+        let serves: Arc<[Served]> = vec![Served::up_to(Kind::from_stored("echo"), 1)].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots, serves }];
         let identity = WorkerIdentity {
             name: "w".into(),

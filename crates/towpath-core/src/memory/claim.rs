@@ -58,8 +58,7 @@ impl Transaction<'_> {
     fn claim_queue(&mut self, queue: &QueueClaim, room: u16, holder: &mut Holder) -> u16 {
         let tables = &*self.tables;
         let served = queue.serves.iter();
-        let mut lanes: Vec<Key> =
-            served.flat_map(|served| tables.lanes_served(&queue.queue, &served.kind, served.version)).collect();
+        let mut lanes: Vec<Key> = served.flat_map(|served| tables.lanes_served(&queue.queue, served)).collect();
         lanes.sort_unstable();
         lanes.dedup();
         for given in 0..queue.limit.min(room) {

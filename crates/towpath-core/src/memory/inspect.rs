@@ -62,6 +62,7 @@ impl Tables {
             key,
             id: row.new.id,
             kind: row.new.kind.clone(),
+            version: row.new.version,
             queue: row.new.queue.clone(),
             priority: row.new.priority,
             state: self.state(key),
@@ -81,7 +82,6 @@ impl Tables {
         let running = self.running.get(&key).filter(|row| row.with == With::Handler);
         Some(JobDetail {
             line,
-            version: new.version,
             input: new.input.clone(),
             rules: new.rules,
             deadline: new.deadline,

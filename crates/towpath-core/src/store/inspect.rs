@@ -10,6 +10,7 @@ use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
 
+use super::served::Versions;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -92,6 +93,8 @@ pub struct JobLine {
     pub id: JobId,
     /// Its kind.
     pub kind: Kind,
+    /// The version of its input.
+    pub version: u16,
     /// Its queue.
     pub queue: Queue,
     /// Its priority.
@@ -117,8 +120,6 @@ pub struct JobLine {
 pub struct JobDetail {
     /// Its line.
     pub line: JobLine,
-    /// The version of its input.
-    pub version: u16,
     /// Its input.
     pub input: Payload,
     /// Its rules.
@@ -271,8 +272,8 @@ pub struct WorkerLine {
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
-    /// The kinds it serves, each with the newest version that it takes. Empty if it has not said so.
-    pub kinds: BTreeMap<Kind, u16>,
+    /// The kinds it serves, each with the versions that it takes. Empty if it has not said so.
+    pub kinds: BTreeMap<Kind, Versions>,
     /// Jobs it holds.
     pub running: u32,
     /// When it registered.

@@ -15,6 +15,7 @@ use crate::rules::JobRules;
 use crate::time::Timestamp;
 
 use super::error::{StoreError, StoreErrorKind};
+use super::served::Served;
 
 /// One exchange of a worker with the store.
 ///
@@ -89,15 +90,6 @@ pub struct QueueClaim {
     pub serves: Arc<[Served]>,
     /// Most jobs to take.
     pub limit: u16,
-}
-
-/// A kind that a worker serves.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Served {
-    /// The kind.
-    pub kind: Kind,
-    /// The newest version of its input that the worker understands; older ones too.
-    pub version: u16,
 }
 
 /// How often a job was started, has failed, and has lost its worker in a row.
