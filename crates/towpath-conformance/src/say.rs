@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
-    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, Versions, WorkerLine,
+    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, Undecided, Upstream, Versions,
+    WorkerLine,
 };
 use towpath_core::{
     Codec, Condition, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind,
@@ -260,6 +261,7 @@ impl Say<'_> {
             .maybe("blocked", job.blocked.as_deref().map(quoted))
             .maybe("cause", job.cause.as_ref().map(|c| quoted(&c.to_string())))
             .maybe("cancel", job.cancel.as_ref().map(|c| quoted(&c.to_string())))
+            .word(job.run.as_ref().map_or_else(String::new, run_line))
             .end();
         let mut lines = vec![self.job(&job.line), about.end()];
         if stands.trim() != "" {
@@ -504,6 +506,29 @@ fn run_length(lines: &[String]) -> usize {
     (1..lines.len()).take_while(|at| same(*at)).count() + 1
 }
 
+/// As a script asks for them.
+fn versions(versions: &Versions) -> String {
+    match versions {
+        Versions::UpTo(newest) => newest.to_string(),
+        Versions::Only(list) => format!("={}", list.iter().map(u16::to_string).collect::<Vec<_>>().join("+")),
+    }
+}
+
+/// A kind with its version, unless that is the first.
+fn kind(kind: &Kind, version: u16) -> String {
+    if version == 1 { kind.to_string() } else { format!("{kind}@{version}") }
+}
+
+/// A run's journal and inbox.
+fn run_line(run: &RunLine) -> String {
+    Line::default()
+        .pair("run", &run.id)
+        .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
+        .count("entries", run.entries)
+        .count("arrived", run.arrived)
+        .end()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -523,17 +548,4 @@ mod tests {
         let folded = fold(lines.iter().map(|l| (*l).to_owned()).collect());
         assert_eq!(folded, ["n1..3 done", "x done", "n5 done", "decision g/n7..9 q"]);
     }
-}
-
-/// As a script asks for them.
-fn versions(versions: &Versions) -> String {
-    match versions {
-        Versions::UpTo(newest) => newest.to_string(),
-        Versions::Only(list) => format!("={}", list.iter().map(u16::to_string).collect::<Vec<_>>().join("+")),
-    }
-}
-
-/// A kind with its version, unless that is the first.
-fn kind(kind: &Kind, version: u16) -> String {
-    if version == 1 { kind.to_string() } else { format!("{kind}@{version}") }
 }

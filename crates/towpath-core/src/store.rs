@@ -29,13 +29,13 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+    JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
 pub use served::{Served, Versions};
-pub use signal::{Arrival, Delivery, Signalled};
+pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
     NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,

@@ -43,6 +43,9 @@ with served as materialized (
   from picked p
   join towpath.job j on j.key = p.job
   left join towpath.stop s on s.graph = j.graph
+    -- A run that has begun obeys a cancel with its handler.
+    and (s.reason <> 0 or not exists (
+      select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
 ), held as (
   insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,
     decide, id)

@@ -158,6 +158,8 @@ queries! {
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     RunArrived = "run_arrived" (INT8_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
+    RunsBegun = "runs_begun" (INT8_ARRAY);
+    RunsOfGraph = "runs_of_graph" (INT8);
     SettleAgain = "settle_again" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
@@ -191,6 +193,7 @@ queries! {
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
+    TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);

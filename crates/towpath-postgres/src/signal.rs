@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use towpath_core::store::{Arrival, Delivery, Refusal, Signalled};
-use towpath_core::{Timestamp, limits};
+use towpath_core::store::{Arrival, CancelNote, Delivery, Refusal, Signalled};
+use towpath_core::{RunId, Timestamp, limits};
 
 use crate::columns::columns;
 use crate::error::Fault;
@@ -36,6 +36,32 @@ pub(crate) async fn signal(
     }
     news.ready(&inner, &session, woken.into_iter().map(|(lane, _)| lane).collect()).await?;
     Ok((Signalled { now: Timestamp::from_micros(looked.now), items: plan.answers(&seqs) }, news))
+}
+
+/// Shares the locks of runs.
+pub(crate) async fn lock(session: &Session, runs: &[&str]) -> Result<(), Fault> {
+    if !runs.is_empty() {
+        session.run(Query::SignalLock, &[&runs]).await?;
+    }
+    Ok(())
+}
+
+/// Tells runs that they are cancelled, behind their locks and however full their inboxes are; answers the lane and seq of
+/// each that was woken.
+pub(crate) async fn tell_of_cancel(
+    session: &Session,
+    now: i64,
+    runs: &[&str],
+    note: &CancelNote,
+) -> Result<Vec<(i32, i64)>, Fault> {
+    let told: Vec<Arrival> = runs.iter().map(|run| Arrival::cancel(RunId::from_stored(run), note)).collect();
+    let most = stored(u32::try_from(runs.len()).unwrap_or(u32::MAX));
+    let seqs: Vec<i64> = session.one(Query::DrawKeys, &[&most]).await?.try_get(1)?;
+    let mut plan = Plan::default();
+    for (arrival, seq) in told.iter().zip(seqs) {
+        plan.push(arrival, seq);
+    }
+    Ok(plan.write(session, now).await?.woken)
 }
 
 /// What is there, behind the locks.

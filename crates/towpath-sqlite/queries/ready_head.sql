@@ -1,11 +1,19 @@
 -- Reads the head of a lane, behind a row that was read before.
--- ?1 lane, ?2 turnout, ?3 seq, ?4 most rows: numbers.
--- Returns turnout, seq, job, attempt, failures, crashes, and whether the job's graph is stopped, by turnout and seq.
--- Index: ready (lane, turnout, seq), job (key), stop (graph).
+-- ?1 lane, ?2 turnout, ?3 seq, ?4 most rows, ?5 the code of the stop that cancels: numbers.
+-- Returns turnout, seq, job, attempt, failures, crashes, and whether it is for a decision, its graph being stopped (a run
+-- that has begun obeys a cancel with its handler), by turnout and seq.
+-- Index: ready (lane, turnout, seq), job (key), stop (graph), run (job).
 select
     r.turnout, r.seq, r.job, r.attempt, r.failures, r.crashes,
     exists (select 1 from stop)
-        and exists (select 1 from job j join stop s on s.graph = j.graph where j.key = r.job)
+        and exists (
+            select 1 from job j join stop s on s.graph = j.graph
+            where j.key = r.job
+                and (
+                    s.reason <> ?5
+                    or not exists (select 1 from run u where u.job = j.key and (u.entries > 0 or u.chapter > 1))
+                )
+        )
 from ready r
 where r.lane = ?1 and (r.turnout, r.seq) > (?2, ?3)
 order by r.turnout, r.seq

@@ -120,6 +120,8 @@ queries! {
     ReadyTake = "ready_take",
     ReadyTakeMoved = "ready_take_moved",
     Rollback = "rollback",
+    RunBegun = "run_begun",
+    RunBegunOf = "run_begun_of",
     RunDelete = "run_delete",
     RunGrow = "run_grow",
     RunInsert = "run_insert",

@@ -145,7 +145,10 @@ impl Tx<'_, '_> {
         let Some(ending) = &item.if_cancelled else { return Ok((Cow::Borrowed(&item.then), Settled::Done)) };
         let cause = match held.cancel.take() {
             Some(cause) => cause,
-            None if self.is_cancelled(held.facts.graph)? => Cause::GraphStopped { stop: StopReason::Cancel },
+            // A run is cancelled by an arrival, which its function obeys.
+            None if self.is_cancelled(held.facts.graph)? && self.run_with_handler(held)?.is_none() => {
+                Cause::GraphStopped { stop: StopReason::Cancel }
+            }
             None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
         };
         let mut ending = ending.clone();

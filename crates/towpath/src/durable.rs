@@ -32,6 +32,6 @@ pub use step::{Step, StepCx, StepError, StepFn};
 pub use crate::states::NeededState;
 
 pub(crate) use drive::{Commits, Drive};
-pub(crate) use frame::{CANCEL, CancelNote, How, Run, RunEnd};
+pub(crate) use frame::{How, Run, RunEnd};
 pub(crate) use function::Erased;
 pub(crate) use step::{Next, StepWork, lost as step_lost, next, stub};

@@ -1,5 +1,6 @@
 //! Gives a worker what it asked for: decisions first, then jobs by queue, priority and arrival.
 
+use crate::lifecycle::StopReason;
 use crate::limits;
 use crate::store::{Claim, Counters, QueueClaim};
 
@@ -78,11 +79,13 @@ impl Transaction<'_> {
             .filter(|slot| slot.0 == lane)
     }
 
-    /// Gives the job to its handler, or for a decision if its graph is stopped.
+    /// Gives the job to its handler, or for a decision if its graph is stopped. A run that has begun is cancelled by its
+    /// handler.
     fn claim_slot(&mut self, slot: Slot, holder: &mut Holder) {
         let Some(row) = self.tables.ready.remove(&slot) else { return };
         self.tables.ready_by_job.remove(&row.job);
-        if self.tables.stop_of(row.job).is_some() {
+        let stop = self.tables.stop_of(row.job);
+        if stop.is_some_and(|stop| stop != StopReason::Cancel || !self.tables.has_begun(row.job)) {
             self.hold(row.job, With::Stopped, row.counters, holder);
         } else {
             let counters = Counters { attempt: row.counters.attempt + 1, ..row.counters };

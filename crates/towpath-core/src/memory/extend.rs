@@ -78,6 +78,9 @@ impl Transaction<'_> {
         let held = self.tables.held_by(worker).into_iter();
         held.filter_map(|job| {
             let row = self.tables.running.get(&job).filter(|row| row.with == With::Handler)?;
+            if self.tables.run.contains_key(&job) {
+                return None;
+            }
             let stopped = || Cause::GraphStopped { stop: StopReason::Cancel };
             let cause = row.cancel.clone().or_else(|| self.tables.is_cancelled(job).then(stopped))?;
             Some((self.tables.fence(job, row, beat.worker), cause))

@@ -27,6 +27,8 @@ impl Transaction<'_> {
             .clone()
             .or_else(|| self.tables.is_cancelled(job).then_some(Cause::GraphStopped { stop: StopReason::Cancel }));
         let with = running.with;
+        // A run is cancelled by an arrival, which its function obeys.
+        let cancel = cancel.filter(|_| with != With::Handler || !self.tables.run.contains_key(&job));
         let is_of_run = item.is_of_run();
         let (then, answer) = match (cancel, item.if_cancelled) {
             (Some(cause), Some(mut ending)) => {

@@ -370,6 +370,13 @@ impl Tables {
         self.arrival.range((run.clone(), Key::MIN)..=(run.clone(), Key::MAX)).map(|((_, seq), row)| (*seq, row))
     }
 
+    /// Whether a job is a run that has begun and has not ended: it is cancelled by an arrival, so that its undos run.
+    pub(super) fn has_begun(&self, job: Key) -> bool {
+        let Some(run) = self.run.get(&job) else { return false };
+        let is_handled = self.running.get(&job).is_some_and(|row| row.with == With::Handler);
+        !self.ended.contains_key(&job) && (is_handled || run.entries > 0 || run.chapter > 1)
+    }
+
     /// How many nodes of a graph ended how, ordered by end, then role; `end` left out.
     pub(super) fn counts(&self, graph: Key) -> Vec<Count> {
         let mut counts: BTreeMap<(End, Role), u32> = BTreeMap::new();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod blocked;
+mod cancel_run;
 mod durable;
 mod graphs;
 mod jobs;
