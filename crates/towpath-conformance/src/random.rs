@@ -274,7 +274,8 @@ impl RandomScript {
             self.graphs.remove(0);
         }
         let keep = if self.chance.percent(70) { " keep=60s keep_failed=60s" } else { "" };
-        Command::bare(format!("enqueue graph {name}{keep}"), lines)
+        let fail_fast = if self.chance.percent(20) { " fail_fast" } else { "" };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}"), lines)
     }
 
     fn append(&mut self) -> Command {
@@ -432,7 +433,7 @@ impl RandomScript {
     }
 
     fn question(&mut self) -> Command {
-        let text = match self.chance.below(17) {
+        let text = match self.chance.below(19) {
             0 => "queues".into(),
             1 => "workers".into(),
             2 => "peers".into(),
@@ -445,6 +446,11 @@ impl RandomScript {
             11 => "jobs limit=20".into(),
             12 => "graphs limit=10".into(),
             13 => format!("entries {} limit=6 from={}", self.some_run_job(), self.chance.below(3)),
+            16 => format!("ancestors {} kind=echo limit=5", self.some_job()),
+            17 => {
+                let node = self.some_job();
+                format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
+            }
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
             _ => "census".into(),
         };

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use towpath_core::store::{
-    AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head, InboxLine,
-    JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, Undecided, Upstream, Versions,
+    Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, Undecided, Upstream, Versions,
     WorkerLine,
 };
 use towpath_core::{
-    Codec, Condition, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind,
-    State, Timestamp, Why,
+    Codec, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
+    Timestamp, Why,
 };
 
 use crate::names::Names;
@@ -112,6 +112,7 @@ fn marks(role: Role) -> String {
         (Role::END, "end"),
         (Role::UNDO, "undo"),
         (Role::GATE, "gate"),
+        (Role::HANDLER, "handler"),
     ];
     all.iter().filter(|(mark, _)| role.has(*mark)).map(|(_, word)| *word).collect::<Vec<_>>().join("+")
 }
@@ -336,6 +337,11 @@ impl Say<'_> {
             .end()
     }
 
+    /// A node above another one.
+    pub(crate) fn ancestor(&self, found: &Ancestor) -> String {
+        format!("{} of kind {}", self.upstream(&found.upstream), found.kind)
+    }
+
     /// How a job ended.
     pub(crate) fn ended(&self, ended: &Ended) -> String {
         Line::new(self.names.of(ended.id))
@@ -406,12 +412,7 @@ fn parents(line: Line, counters: &NodeCounters) -> Line {
 }
 
 fn edge_line(edge: &EdgeLine) -> String {
-    let known = [Condition::Finished, Condition::Failed, Condition::Joined, Condition::Succeeded];
-    let condition = match &edge.label {
-        Some(label) => Some(Condition::Branch(label.clone())),
-        None => known.into_iter().find(|c| c.table() == edge.verdicts),
-    };
-    let condition = match condition {
+    let condition = match edge.condition() {
         Some(condition) if condition.table() == edge.verdicts => condition.to_string(),
         _ => format!("{:?}", edge.verdicts),
     };

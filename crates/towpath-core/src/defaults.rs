@@ -101,6 +101,11 @@ pub fn table() -> Vec<DefaultLine> {
             format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
             "1→10,000→1 fits",
         ),
+        line(
+            "lines of a run's journal",
+            format!("warned of from {}, at most {}", limits::JOURNAL_WARN, limits::JOURNAL_MAX),
+            "warned of early, never killed silently",
+        ),
         line("arrivals kept of a run", limits::INBOX_MAX.to_string(), "whoever sends more is told"),
         line("attempts kept", format!("first 1 + last {}", limits::ATTEMPTS_KEPT_NEWEST), "shows cause and now"),
         line("error text", format!("{} KiB", limits::ERROR_BYTES_MAX >> 10), "bounded"),

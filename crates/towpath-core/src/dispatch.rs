@@ -158,6 +158,9 @@ impl Dispatcher {
         }
         // A run that was stopped while it wrote: what has not been sent is not written, and caused nothing.
         if run.was_committing() {
+            if self.traffic.is_in_flight(fence) {
+                self.holding.stopped_in_flight(fence);
+            }
             self.traffic.withdraw(fence);
         }
         let report = reconcile(&run, report);
@@ -213,6 +216,10 @@ impl Dispatcher {
                 if *settled != Settled::Refused {
                     continue;
                 }
+            }
+            let goes_on = matches!((&settle.then, settled), (Move::Stay { .. }, Settled::Done) | (_, Settled::Unread));
+            if self.holding.take_stopped(settle.fence) && !goes_on {
+                self.traffic.withdraw(settle.fence);
             }
             match (&settle.then, settled) {
                 (_, Settled::Refused) => self.refused(settle, problems.next(), now),
@@ -334,6 +341,12 @@ impl Dispatcher {
     fn lose(&mut self, fence: Fence, now: Duration) {
         if self.holding.is_running(fence) {
             self.interrupt(fence, CancelWhy::Lost, now);
+            // What it wrote and nobody has sent is withdrawn: the job may come back under another claim, and a turn settles a
+            // job once.
+            if self.holding.is_committing(fence) && !self.traffic.is_in_flight(fence) {
+                self.traffic.withdraw(fence);
+                self.committed(fence, Settled::Stale, now);
+            }
         } else if !self.traffic.is_in_flight(fence) {
             self.traffic.withdraw(fence);
             self.holding.drop_held(fence);

@@ -7,6 +7,7 @@ mod condition;
 mod counters;
 mod decide;
 mod grow;
+mod picture;
 mod prepare;
 mod problem;
 
@@ -14,6 +15,7 @@ pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
 pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
 pub use grow::Wiring;
+pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
 
@@ -123,6 +125,10 @@ pub struct GraphRules {
     /// How long a graph that ended otherwise stays stored, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_failed_us: Option<u64>,
+    /// Whether the first failure that counts stops every node to which no edge of a failure leads. What is appended
+    /// later is stopped with the rest; its own failure stops nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fail_fast: bool,
 }
 
 impl GraphRules {
@@ -170,6 +176,8 @@ impl Role {
     pub const UNDO: Self = Self(16);
     /// Its output names branches.
     pub const GATE: Self = Self(32);
+    /// An edge that asks for a failure, or for any end, leads to it by some path: a graph that fails fast still runs it.
+    pub const HANDLER: Self = Self(64);
 
     /// The marks of a stored number.
     pub const fn from_bits(bits: i16) -> Self {

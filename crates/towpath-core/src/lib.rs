@@ -33,8 +33,8 @@ pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
-    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, PreparedAppend, PreparedEdge, PreparedGraph,
-    PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
+    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
+    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};

@@ -235,6 +235,7 @@ impl fmt::Display for Cause {
             Self::Asked { actor, reason } => write!(f, "{actor} asked: {reason}"),
             Self::Itself { reason } => write!(f, "its handler asked: {reason}"),
             Self::GraphStopped { stop: StopReason::Cancel } => f.write_str("its graph was cancelled"),
+            Self::GraphStopped { stop: StopReason::Fail } => f.write_str("another node of its graph failed"),
             Self::GraphStopped { stop } => write!(f, "its graph was stopped to {stop}"),
             Self::Parent { node, end } => write!(f, "{node} is {end}"),
             Self::TooFew { ok, need } => write!(f, "{ok} of {need} needed parents ended well"),
@@ -254,6 +255,8 @@ pub enum StopReason {
     Retry,
     /// It is being deleted.
     Prune,
+    /// A node failed in a graph that fails fast: what leads to no handling of a failure ends cancelled.
+    Fail,
 }
 
 impl StopReason {
@@ -263,6 +266,7 @@ impl StopReason {
             Self::Cancel => 0,
             Self::Retry => 1,
             Self::Prune => 2,
+            Self::Fail => 3,
         }
     }
 
@@ -272,6 +276,7 @@ impl StopReason {
             0 => Some(Self::Cancel),
             1 => Some(Self::Retry),
             2 => Some(Self::Prune),
+            3 => Some(Self::Fail),
             _ => None,
         }
     }
@@ -283,6 +288,7 @@ impl fmt::Display for StopReason {
             Self::Cancel => "cancel",
             Self::Retry => "retry",
             Self::Prune => "prune",
+            Self::Fail => "fail fast",
         })
     }
 }

@@ -30,6 +30,10 @@ pub const CLAIM_MAX: u16 = 2_048;
 pub const SETTLE_MAX: usize = 4_096;
 /// Most undecided nodes handed to a worker in one turn; the rest waits in the store.
 pub const DECISIONS_MAX: u16 = 512;
+/// Lines of a journal from which people are warned.
+pub const JOURNAL_WARN: u32 = 10_000;
+/// Most lines of a journal; a run that would write more is blocked.
+pub const JOURNAL_MAX: u32 = 200_000;
 /// Most arrivals kept of one run; who signals it beyond them is refused.
 pub const INBOX_MAX: u32 = 10_000;
 /// Most journal entries or arrivals in one page.

@@ -21,6 +21,7 @@ mod signal;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transact;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -29,12 +30,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
+use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
 use crate::payload::Payload;
 use crate::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine,
-    Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store, StoreError,
-    StoreErrorKind, StoreResult, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
+    InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
+    StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -65,7 +67,8 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction = Transaction { now: self.clock.now(), tables: &mut tables, news: News::default() };
+        let mut transaction =
+            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
         let answer = verb(&mut transaction)?;
         let news = transaction.news;
         drop(tables);
@@ -108,6 +111,10 @@ impl Store for MemoryStore {
         Box::pin(async move { self.write("rescue", |tx| tx.rescue(ask)) })
     }
 
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(async move { self.write("do a transactional step", |tx| tx.transact(work)) })
+    }
+
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
         Box::pin(async move { self.write("signal", |tx| tx.signal(arrivals)) })
     }
@@ -122,6 +129,10 @@ impl Store for MemoryStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents of a node", |tables| tables.upstream(job)) })
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |tables| tables.ancestors(job, &wanted, limit)) })
     }
 
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {
@@ -168,6 +179,8 @@ struct Transaction<'a> {
     tables: &'a mut Tables,
     now: Timestamp,
     news: News,
+    /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
+    stops: Vec<(tables::Key, StopReason)>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.
@@ -178,6 +191,7 @@ struct News {
     claimed_by: Option<Incarnation>,
     ended: Vec<JobId>,
     graphs_ended: Vec<GraphId>,
+    signalled: Vec<RunId>,
     cancel: bool,
     undecided: bool,
 }
@@ -192,6 +206,7 @@ impl News {
         }
         self.ended.into_iter().for_each(|job| hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| hints.ring(Hint::GraphEnded(graph)));
+        self.signalled.into_iter().for_each(|run| hints.ring(Hint::Signalled(run)));
         if self.cancel {
             hints.ring(Hint::Cancel);
         }

@@ -109,6 +109,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     let refunded = Counters { attempt: head.counters.attempt.saturating_sub(1), ..head.counters };
     let end = |end: End, cause: Option<Cause>, counters: Counters, record: Option<AttemptRecord>| Ending {
         record,
+        stop: head.rules.stops(end),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let record = |outcome, error: Option<&str>, log: Option<String>| {
@@ -134,6 +135,10 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     };
     let (then, if_cancelled) = match report {
         Report::Logged { report, log } => return with_log(settle_report(head, *report), head, log),
+        Report::Succeeded { branches, .. } if unknown_branch(&head.rules.labels, &branches).is_some() => {
+            let error = unknown_branch(&head.rules.labels, &branches).unwrap_or_default();
+            failure(AttemptOutcome::Failed, error, Retry::ByPolicy, None)
+        }
         Report::Succeeded { output, branches } => {
             let again = head.counters.attempt > 1;
             let record = if again { record(AttemptOutcome::Succeeded, None, None) } else { None };
@@ -187,6 +192,13 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         }
     };
     Settle { if_cancelled, ..Settle::new(head.fence, then, Durability::Required) }
+}
+
+/// What is wrong with a gate's choice, if it is none of the branches that were declared.
+fn unknown_branch(declared: &[Label], chosen: &[Label]) -> Option<String> {
+    let unknown = chosen.iter().find(|label| !declared.is_empty() && !declared.contains(label))?;
+    let known: Vec<&str> = declared.iter().map(Label::as_str).collect();
+    Some(format!("the gate chose the branch {unknown}, and has only {}", known.join(", ")))
 }
 
 /// The same outcome, with what the attempt logged. A success then has a line of its own in the history.
@@ -262,6 +274,7 @@ pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     });
     let end = |end: End, cause: Option<Cause>| Ending {
         record: record.clone(),
+        stop: head.rules.stops(end),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let overdue = head.deadline.is_some_and(|at| at <= now);
@@ -289,10 +302,14 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         Move::Close(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
-    let keep = head.map_or_else(JobRules::default, |head| head.rules).keep(End::Quarantined);
+    let unknown = JobRules::default();
+    let rules = head.map_or(&unknown, |head| &head.rules);
     let detail = format!("what became of it could not be stored: {problem}");
     let cause = Cause::Corrupt { detail: limits::cut(&detail, limits::ERROR_BYTES_MAX) };
-    let ending = Ending::plain(End::Quarantined, Some(cause), keep, counters);
+    let ending = Ending {
+        stop: rules.stops(End::Quarantined),
+        ..Ending::plain(End::Quarantined, Some(cause), rules.keep(End::Quarantined), counters)
+    };
     Some(Settle::new(refused.fence, Move::End(ending), refused.durability))
 }
 
@@ -304,7 +321,8 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
             Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) })
         }
         (_, Some((end, cause))) => {
-            Move::End(Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters))
+            let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
+            Move::End(Ending { stop: undecided.rules.stops(end), ..ending })
         }
         // `decide` answers everything but an end.
         (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },
@@ -384,6 +402,20 @@ mod tests {
         assert!(done.if_cancelled.is_none());
         let failed = settle_report(&head(at(1, 0, 0)), failed(Retry::ByPolicy));
         assert_eq!(failed.if_cancelled.unwrap().end, End::Cancelled);
+    }
+
+    #[test]
+    fn a_branch_that_was_not_declared_fails_the_attempt_and_says_which_there_are() {
+        let mut gate = head(at(1, 0, 0));
+        gate.rules.labels = vec![Label::from_stored("express"), Label::from_stored("standard")];
+        let choose = |label: &str| Report::Succeeded { output: None, branches: vec![Label::from_stored(label)] };
+        assert!(matches!(settle_report(&gate, choose("standard")).then, Move::End(Ending { end: End::Succeeded, .. })));
+        let Move::Again { record: Some(record), counters, .. } = settle_report(&gate, choose("drone")).then else {
+            panic!("it is tried again")
+        };
+        assert_eq!(record.error.unwrap(), "the gate chose the branch drone, and has only express, standard");
+        assert_eq!(counters.failures, 1);
+        assert!(matches!(settle_report(&head(at(1, 0, 0)), choose("any")).then, Move::End(_)), "none was declared");
     }
 
     #[test]

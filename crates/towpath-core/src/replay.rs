@@ -47,8 +47,10 @@ pub struct Live<T> {
     version: u16,
     has_begun: bool,
     is_fresh: bool,
-    /// What the function returned in replay.
+    /// What the function returned before the pass that says so.
     returned: Option<T>,
+    /// Lines that were caused before the pass that writes them.
+    lines: Vec<Entry>,
 }
 
 /// What a pass came to.
@@ -120,6 +122,7 @@ impl<T> Live<T> {
             has_begun,
             is_fresh: true,
             returned: None,
+            lines: Vec::new(),
         };
         let turn = Turn::of(live.ops.number());
         live.body = Some(make(live.ops.clone()));
@@ -143,8 +146,13 @@ impl<T> Live<T> {
             if !self.ops.lock().is_waiting(next.pos) {
                 return Err(missed(Disagreement::NotReached));
             }
+            let mut state = self.ops.lock();
+            // What a line that was committed alone has caused may not be on disk: from here on it is no replay any more.
+            let is_frontier = next.alone && state.record.is_at_its_end();
+            state.replays &= !is_frontier;
+            drop(state);
             ended = self.deliver(next.pos, next.at, next.outcome)?.1;
-            self.ops.lock().take_lines()?;
+            self.lines.extend(self.ops.lock().take_lines()?);
         }
         let mut state = self.ops.lock();
         if let Some(pos) = state.record.first_unreached() {
@@ -157,6 +165,16 @@ impl<T> Live<T> {
         drop(state);
         self.returned = ended;
         Ok(())
+    }
+
+    /// The line of a piece that is committed alone.
+    pub fn line_alone(pos: Pos, op: Ident, at: Timestamp, outcome: Outcome) -> Entry {
+        Entry::Done { pos, op, at, outcome, arrival: None, alone: true }
+    }
+
+    /// The instant of something that the function is told now: time never goes back for it.
+    pub fn at(&self, now: Timestamp) -> Timestamp {
+        now.max(self.ops.now())
     }
 
     /// Takes in a signal. One that the journal or an earlier call has taken is ignored.
@@ -181,13 +199,24 @@ impl<T> Live<T> {
         self.completed.insert((at, pos), outcome);
     }
 
+    /// Tells the function what is on disk already, with rows of the application's.
+    ///
+    /// # Errors
+    /// The run cannot go on here.
+    pub fn recorded(&mut self, pos: Pos, at: Timestamp, outcome: Outcome) -> Result<(), Interrupt> {
+        let ended = self.deliver(pos, at, outcome)?.1;
+        self.returned = self.returned.take().or(ended);
+        self.lines.extend(self.ops.lock().take_lines()?);
+        Ok(())
+    }
+
     /// Delivers what is there, singly and in the order in which it became true.
     ///
     /// # Errors
     /// The run cannot go on here. What this pass did is to be forgotten, with the run.
     pub fn pass(&mut self, now: Timestamp) -> Result<Pass<T>, Interrupt> {
         let mut pass = Pass {
-            entries: Vec::new(),
+            entries: std::mem::take(&mut self.lines),
             must_commit: false,
             commands: Vec::new(),
             closed: Vec::new(),
@@ -210,14 +239,13 @@ impl<T> Live<T> {
                 break;
             }
             let Some((pos, outcome, arrival)) = self.next_completion(now)? else { break };
-            // Time never goes back for the function, whichever clock a worker sees.
-            let at = now.max(self.ops.now());
+            let at = self.at(now);
             bytes += 128 + outcome.json().len();
             let (ident, ended) = self.deliver(pos, at, outcome.clone())?;
             if let Some(op) = ident {
                 count += 1;
                 pass.must_commit = true;
-                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival });
+                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival, alone: false });
             }
             pass.ended = ended;
             pass.entries.extend(self.ops.lock().take_lines()?);
@@ -339,9 +367,9 @@ impl<T> Live<T> {
         }
     }
 
-    /// Whether work is done that the function was not told of.
-    pub fn has_completions(&self) -> bool {
-        !self.completed.is_empty()
+    /// Whether there is something for the next pass: work that is done and was not told, or lines that are not written.
+    pub fn has_news(&self) -> bool {
+        !self.completed.is_empty() || !self.lines.is_empty() || self.returned.is_some() || self.ops.has_commands()
     }
 
     /// What it waits for now.

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::defaults;
-use crate::lifecycle::End;
+use crate::lifecycle::{End, StopReason};
+use crate::name::Label;
 use crate::retry::RetryPolicy;
 
-/// Retry, timeout, crash limit and retention of one job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Retry, timeout, crash limit, retention and branches of one job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobRules {
     /// When a failed attempt is tried again.
@@ -28,6 +29,13 @@ pub struct JobRules {
     /// How long a job that ended otherwise stays stored, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_failed_us: Option<u64>,
+    /// The branches that it may choose, if it is a gate. An attempt that chooses another one fails. Empty where
+    /// none were declared: then any may be chosen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
+    /// Whether its failure stops its graph. Set for the nodes of a graph that fails fast.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fail_fast: bool,
 }
 
 impl Default for JobRules {
@@ -38,6 +46,8 @@ impl Default for JobRules {
             crash_limit: defaults::CRASH_LIMIT,
             keep_us: None,
             keep_failed_us: None,
+            labels: Vec::new(),
+            fail_fast: false,
         }
     }
 }
@@ -72,6 +82,11 @@ impl JobRules {
     /// How long one attempt may take.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_us.map(Duration::from_micros)
+    }
+
+    /// What an end of the job does to its graph.
+    pub fn stops(&self, end: End) -> Option<StopReason> {
+        (self.fail_fast && end.is_failure()).then_some(StopReason::Fail)
     }
 
     /// How long a lone job with this end stays stored.

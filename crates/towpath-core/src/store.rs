@@ -19,6 +19,7 @@ mod prune;
 mod read;
 mod served;
 mod signal;
+mod transact;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
@@ -33,9 +34,10 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ended, Entry, InboxLine, Peer, Upstream};
+pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use served::{Served, Versions};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
+pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
     NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
@@ -81,6 +83,12 @@ pub trait Store: Send + Sync + 'static {
     /// A run need not exist yet: what has come is there when it starts.
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>>;
 
+    /// Does a piece of a run in the store's own database, under its claim: the application's rows and lines of its journal
+    /// are committed together.
+    ///
+    /// If the answer is lost, the journal tells what happened.
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>>;
+
     /// A run's journal in one of its chapters, from a place on, in order; at most `limit` entries, and
     /// at most 1,000.
     fn entries(&self, job: JobId, chapter: u32, from: u32, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Entry>>>;
@@ -94,6 +102,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;
+
+    /// The ancestors of a node that are wanted: those among its direct parents, or, if none of them is, among all
+    /// that lie above it. In the order of their enqueue, at most `limit`. Empty for a lone job.
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>>;
 
     /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;

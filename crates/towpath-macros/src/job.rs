@@ -13,6 +13,7 @@ struct Options {
     kind: Option<LitStr>,
     version: Option<LitInt>,
     output: Option<Type>,
+    gate: Option<Type>,
     setters: Vec<TokenStream>,
     /// The options seen so far, which may stand once.
     seen: Vec<String>,
@@ -26,7 +27,23 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let name = &input.ident;
     let version = options.version.map(|v| quote! { const VERSION: u16 = #v; });
-    let output = options.output.map_or_else(|| quote! { () }, |t| quote! { #t });
+    if let (Some(output), Some(_)) = (&options.output, &options.gate) {
+        return Err(Error::new(output.span(), "a gate's output is its branch: leave out `output`"));
+    }
+    let gate = options.gate.is_some().then(|| {
+        quote! { impl ::towpath::Gate for #name {} }
+    });
+    let branches = options.gate.as_ref().map(|branch| {
+        quote! {
+            fn labels() -> &'static [&'static str] {
+                <#branch as ::towpath::Branch>::LABELS
+            }
+            fn chosen(output: &Self::Output) -> ::core::option::Option<&'static str> {
+                ::core::option::Option::Some(::towpath::Branch::label(output))
+            }
+        }
+    });
+    let output = options.output.or(options.gate).map_or_else(|| quote! { () }, |t| quote! { #t });
     let setters = options.setters;
     let defaults = (!setters.is_empty()).then(|| {
         quote! {
@@ -41,7 +58,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #version
             type Output = #output;
             #defaults
+            #branches
         }
+        #gate
     })
 }
 
@@ -78,6 +97,7 @@ impl Options {
             "kind" => self.kind = Some(literal::kind(value.parse()?)?),
             "version" => self.version = Some(literal::count(value.parse()?, u16::MAX.into())?),
             "output" => self.output = Some(value.parse()?),
+            "gate" => self.gate = Some(value.parse()?),
             "queue" => {
                 let queue = literal::token(value.parse()?, "a queue")?;
                 self.setters.push(quote! { .queue(#queue) });
@@ -104,5 +124,5 @@ impl Options {
     }
 }
 
-const KNOWN: [&str; 9] =
-    ["kind", "version", "output", "queue", "priority", "attempts", "timeout", "crash_limit", "tag"];
+const KNOWN: [&str; 10] =
+    ["kind", "version", "output", "gate", "queue", "priority", "attempts", "timeout", "crash_limit", "tag"];

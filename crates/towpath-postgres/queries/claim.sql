@@ -39,13 +39,14 @@ with served as materialized (
 ), gone as (
   delete from towpath.ready where ctid = any(array(select tid from picked))
 ), found as materialized (
-  select p.*, s.reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run
+  select p.*, case when n.role & 64 <> 0 then null else s.reason end as reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run
   from picked p
   join towpath.job j on j.key = p.job
   left join towpath.stop s on s.graph = j.graph
-    -- A run that has begun obeys a cancel with its handler.
-    and (s.reason <> 0 or not exists (
+    -- A run that has begun obeys a cancel, or a failure beside it, with its handler.
+    and (s.reason not in (0, 3) or not exists (
       select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
+  left join towpath.node n on n.job = case when s.reason = 3 then p.job end
 ), held as (
   insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,
     decide, id)

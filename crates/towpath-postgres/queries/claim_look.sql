@@ -1,7 +1,7 @@
 -- Looks at the head as a claim would, for a turn that claims job by job.
 -- $1 text queue; served kinds: $2 text[] kind, $3 int[] newest version, $5 int[] oldest version;
 -- $4 int limit.
--- Returns job (key), lane, turnout, seq, whether it is a node, by turnout and seq.
+-- Returns job (key), lane, turnout, seq, whether it is a node, rules (JSON), by turnout and seq.
 -- Locks: the ready rows; locked ones are skipped.
 -- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key).
 with lanes as materialized (
@@ -18,7 +18,7 @@ with lanes as materialized (
     for update skip locked
   ) c
 )
-select c.job, c.lane, c.turnout, c.seq, j.graph is not null as is_node
+select c.job, c.lane, c.turnout, c.seq, j.graph is not null as is_node, j.rules
 from candidate c join towpath.job j on j.key = c.job
 order by c.turnout, c.seq
 limit $4::int

@@ -15,14 +15,21 @@ use crate::session::{Commit, Session};
 use crate::settle::Plan;
 use crate::signal;
 use crate::store::{Inner, News};
+use crate::told::{self, Told};
 use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one order. Ends that follow each other are carried out together.
 pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
     session.begin(Commit::Durable).await?;
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
-    let mut orders =
-        Orders { session: &session, now, order: &order, news: News::default(), lanes: Vec::new(), woken: Vec::new() };
+    let mut orders = Orders {
+        session: &session,
+        now,
+        order: &order,
+        news: News::default(),
+        lanes: Vec::new(),
+        told: Told::default(),
+    };
     let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
     let mut rest = &order.changes[..];
     while let Some(first) = rest.first() {
@@ -40,11 +47,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
     let outcomes: Vec<String> = answers.iter().map(Changed::to_string).collect();
     session.run(Query::Audit, &[&now, &order.actor, &order.reason, &actions, &targets, &outcomes]).await?;
     session.commit().await?;
-    let Orders { mut news, mut lanes, woken, .. } = orders;
-    for (lane, seq) in woken {
-        inner.inserted(std::iter::once(lane), Some(seq));
-        lanes.push(lane);
-    }
+    let Orders { mut news, mut lanes, told, .. } = orders;
+    lanes.extend(told.ring(&inner, &mut news));
     news.ready(&inner, &session, lanes).await?;
     Ok((Applied { now: Timestamp::from_micros(now), changes: answers }, news))
 }
@@ -67,8 +71,7 @@ struct Orders<'a> {
     order: &'a Order,
     news: News,
     lanes: Vec<i32>,
-    /// The lane and seq of each run that was woken.
-    woken: Vec<(i32, i64)>,
+    told: Told,
 }
 
 impl Orders<'_> {
@@ -110,7 +113,7 @@ impl Orders<'_> {
         let runs: Vec<i64> = jobs.iter().filter(|(_, job)| job.run.is_some()).map(|(_, job)| job.key).collect();
         session.run(Query::LockRunning, &[&keys]).await?;
         lock_nodes(session, &nodes).await?;
-        let begun = self.begun(&runs).await?;
+        let begun = told::begun(session, &runs).await?;
         let is_fenced = |at: usize| ends[at].2 == WhileRunning::Fence;
         let may_end = |at: usize, job: &Found| !job.is_end && (is_fenced(at) || !begun.contains(&job.key));
         let idle: Vec<i64> = jobs.iter().filter(|(at, job)| may_end(*at, job)).map(|(_, job)| job.key).collect();
@@ -121,7 +124,7 @@ impl Orders<'_> {
         }
         let unfenced: Vec<i64> =
             runs.iter().filter(|run| taken.contains_key(run) && !fenced.contains(run)).copied().collect();
-        if !self.begun(&unfenced).await?.is_empty() {
+        if !told::begun(session, &unfenced).await?.is_empty() {
             return Err(Fault::Again("a run began just now"));
         }
         let mut started: HashMap<i64, i64> = HashMap::new();
@@ -139,7 +142,7 @@ impl Orders<'_> {
         }
         let mut plan = Plan::default();
         let (mut asked, mut causes) = (Vec::new(), Vec::new());
-        let mut told: Vec<&str> = Vec::new();
+        let mut tell: Vec<&str> = Vec::new();
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
@@ -155,7 +158,7 @@ impl Orders<'_> {
                     Some((State::Ready | State::Blocked, None)) if begun.contains(&job.key) => {
                         match (running, &job.run) {
                             (WhileRunning::Ask, Some(run)) => {
-                                told.push(run);
+                                tell.push(run);
                                 Changed::Asked
                             }
                             _ => stands.get(&job.key).map_or(Changed::Unknown, |(state, _)| Changed::Left(*state)),
@@ -164,7 +167,7 @@ impl Orders<'_> {
                     Some((State::Running, Some(with::HANDLER)))
                         if *running == WhileRunning::Ask && job.run.is_some() =>
                     {
-                        told.extend(job.run.as_deref());
+                        tell.extend(job.run.as_deref());
                         Changed::Asked
                     }
                     Some((State::Running, Some(with::HANDLER))) if *running == WhileRunning::Ask => {
@@ -182,14 +185,12 @@ impl Orders<'_> {
                 }
             };
         }
-        if !told.is_empty() {
-            self.woken.extend(signal::tell_of_cancel(session, now, &told, &note_of(self.order)).await?);
-        }
+        self.told.append(told::tell(session, now, &tell, &note_of(self.order)).await?);
         if !asked.is_empty() {
             session.run(Query::AskCancel, &[&asked, &causes]).await?;
             self.news.cancel = true;
         }
-        plan.write(session, now).await?;
+        self.told.append(plan.write(session, now).await?.told);
         let release = Release::of(&count_children(session, &plan.nodes).await?)?;
         self.place(release).await
     }
@@ -211,44 +212,17 @@ impl Orders<'_> {
     async fn stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
         let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
         let Order { actor, reason: why, .. } = self.order;
-        if held.is_none() {
+        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
             self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
-            if reason == StopReason::Cancel {
+            if matches!(reason, StopReason::Cancel | StopReason::Fail) {
                 self.news.cancel = true;
-                self.tell_runs_of(graph).await?;
+                let note = note_of(self.order);
+                self.told.append(told::tell_runs_of(self.session, self.now, (graph, reason), &note).await?);
             }
         }
         let row = self.session.one(Query::StopCounts, &[&graph]).await?;
         let number = |at: usize| Ok::<_, Fault>(u32::try_from(row.try_get::<_, i64>(at)?).unwrap_or(u32::MAX));
         Ok(Changed::Stopped(StopCounts { ended: number(0)?, running: number(1)?, unstarted: number(2)? }))
-    }
-
-    /// Tells those runs of a graph that have begun that they are cancelled.
-    async fn tell_runs_of(&mut self, graph: i64) -> Result<(), Fault> {
-        let mut runs: Vec<(i64, String)> = Vec::new();
-        for row in self.session.run(Query::RunsOfGraph, &[&graph]).await? {
-            runs.push((row.try_get(0)?, row.try_get(1)?));
-        }
-        if runs.is_empty() {
-            return Ok(());
-        }
-        let (jobs, ids): (Vec<i64>, Vec<&str>) = runs.iter().map(|(job, id)| (*job, id.as_str())).unzip();
-        signal::lock(self.session, &ids).await?;
-        let begun = self.begun(&jobs).await?;
-        let told: Vec<&str> = runs.iter().filter(|(job, _)| begun.contains(job)).map(|(_, id)| id.as_str()).collect();
-        if !told.is_empty() {
-            self.woken.extend(signal::tell_of_cancel(self.session, self.now, &told, &note_of(self.order)).await?);
-        }
-        Ok(())
-    }
-
-    /// Those runs that have begun and not ended.
-    async fn begun(&self, jobs: &[i64]) -> Result<HashSet<i64>, Fault> {
-        if jobs.is_empty() {
-            return Ok(HashSet::new());
-        }
-        let rows = self.session.run(Query::RunsBegun, &[&jobs]).await?;
-        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     async fn unstop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {

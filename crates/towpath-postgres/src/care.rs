@@ -15,10 +15,11 @@ use crate::claim;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
-use crate::rows::{Holding, counters, instant, job_key, signed, stored};
+use crate::rows::{Holding, counters, instant, job_key, rules, signed, stored};
 use crate::session::{Commit, Session};
-use crate::settle::Plan;
+use crate::settle::{self, Plan};
 use crate::store::{Inner, News};
+use crate::told::Told;
 use crate::turn::{self, Opened, count_children, lock_nodes};
 
 /// Whether a turn expects the database to raise.
@@ -42,8 +43,9 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
         return Ok((reply, News::default()));
     }
     let holder = Holder { worker: opened.worker, turn: signed(turn.number), index: 0 };
+    let (news, lanes, stops) = (News::default(), Vec::new(), Vec::new());
     let mut careful =
-        Careful { session: &session, turn: &turn, opened, holder, news: News::default(), lanes: Vec::new() };
+        Careful { session: &session, turn: &turn, opened, holder, news, lanes, stops, told: Told::default() };
     let (mut settled, mut problems) = (Vec::with_capacity(turn.settle.len()), Vec::new());
     for item in &turn.settle {
         settled.push(careful.settle(item).await?.unwrap_or_else(|problem| {
@@ -51,10 +53,12 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
             Settled::Refused
         }));
     }
+    careful.stop().await?;
     if let Some(claim) = turn.claim.as_ref().filter(|_| careful.opened.lease == Lease::Holds) {
         careful.claim(claim).await?;
     }
-    let Careful { opened, holder, mut news, lanes, .. } = careful;
+    let Careful { opened, holder, mut news, mut lanes, told, .. } = careful;
+    lanes.extend(told.ring(inner, &mut news));
     let mut holding = Holding { lanes: &inner.lanes, worker: turn.worker, turn: turn.number, ends: HashMap::new() };
     let rows = claim::held(inner, &session, &mut holding, &holder).await?;
     let assigned = rows.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?;
@@ -74,6 +78,9 @@ struct Careful<'a> {
     holder: Holder,
     news: News,
     lanes: Vec<i32>,
+    /// Nodes whose end stops their graph.
+    stops: Vec<i64>,
+    told: Told,
 }
 
 impl Careful<'_> {
@@ -86,25 +93,41 @@ impl Careful<'_> {
             turn::lock_graphs(session, items).await?;
             let looked = turn::look(session, &[job_key(item.fence.key)], items).await?;
             let who = (self.turn.worker, self.holder.worker, now);
-            let (plan, answers) = Plan::of(items, &looked, who, &mut news)?;
+            let (mut plan, answers) = Plan::of(items, &looked, who, &mut news)?;
+            let stops = std::mem::take(&mut plan.stops);
             lock_nodes(session, &plan.nodes).await?;
-            news.graphs_ended = plan.write(session, now).await?;
+            let written = plan.write(session, now).await?;
+            news.graphs_ended = written.graphs_ended;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
             lanes.extend(&plan.lanes);
             let leased = release.undecided.len().min(self.opened.room(&self.holder));
             news.undecided |= leased < release.undecided.len();
-            Ok((answers, lanes, leased))
+            Ok((answers, lanes, leased, stops))
         });
         Ok(match done.await? {
-            Ok((answers, lanes, leased)) => {
+            Ok((answers, lanes, leased, stops)) => {
                 self.lanes.extend(lanes);
+                self.stops.extend(stops);
                 self.holder.index += stored(leased as u32);
                 self.news.append(news);
                 Ok(answers.first().copied().unwrap_or(Settled::Stale))
             }
             Err(problem) => Err(problem),
         })
+    }
+
+    /// Stops the graphs of what has failed: once all is judged, as in a turn without care. One that cannot be stopped goes
+    /// on, for the outcomes stand.
+    async fn stop(&mut self) -> Result<(), Fault> {
+        for node in &self.stops {
+            let stopped = alone(self.session, settle::hold_back(self.session, self.opened.now, slice::from_ref(node)));
+            match stopped.await? {
+                Ok(told) => self.told.append(told),
+                Err(problem) => tracing::error!(node, problem, "a node failed, and its graph cannot be stopped"),
+            }
+        }
+        Ok(())
     }
 
     async fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
@@ -119,7 +142,7 @@ impl Careful<'_> {
                 plan.write(session, now).await
             });
             if let Err(problem) = promoted.await? {
-                self.set_aside(job, row.try_get(6)?, &problem).await?;
+                self.set_aside(job, row.try_get(6)?, rules(row.try_get(7)?), &problem).await?;
             }
         }
         let before = self.holder.index;
@@ -162,31 +185,37 @@ impl Careful<'_> {
                     self.holder.index += taken;
                     given += taken;
                 }
-                Err(problem) => self.set_aside(row.try_get(0)?, row.try_get(4)?, &problem).await?,
+                Err(problem) => {
+                    self.set_aside(row.try_get(0)?, row.try_get(4)?, rules(row.try_get(5)?), &problem).await?;
+                }
             }
         }
         Ok(given)
     }
 
     /// Quarantines a job that no worker can be given.
-    async fn set_aside(&mut self, job: i64, is_node: bool, problem: &str) -> Result<(), Fault> {
+    async fn set_aside(&mut self, job: i64, is_node: bool, rules: JobRules, problem: &str) -> Result<(), Fault> {
         let (session, now) = (self.session, self.opened.now);
         let aside = alone(session, async {
             lock_nodes(session, if is_node { slice::from_ref(&job) } else { &[] }).await?;
             let taken = session.one(Query::TakeIdle, &[&[job].as_slice()]).await?;
             let cause = Some(Cause::Corrupt { detail: format!("it could not be given to a worker: {problem}") });
-            let keep = JobRules::default().keep(End::Quarantined);
-            let ending = Ending::plain(End::Quarantined, cause, keep, counters(&taken, 1)?);
+            let keep = rules.keep(End::Quarantined);
+            let stop = rules.stops(End::Quarantined);
+            let ending = Ending { stop, ..Ending::plain(End::Quarantined, cause, keep, counters(&taken, 1)?) };
             let mut plan = Plan::default();
             plan.end_job(job, &ending, None, !is_node, now);
-            plan.write(session, now).await?;
+            let told = plan.write(session, now).await?.told;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let undecided = !release.undecided.is_empty();
-            Ok((release::to_nobody(session, now, release, Arrival::Now).await?, undecided))
+            let lanes = release::to_nobody(session, now, release, Arrival::Now).await?;
+            Ok((lanes, undecided, stop.is_some(), told))
         });
         match aside.await? {
-            Ok((lanes, undecided)) => {
+            Ok((lanes, undecided, stops, told)) => {
                 self.lanes.extend(lanes);
+                self.told.append(told);
+                self.news.cancel |= stops;
                 self.news.undecided |= undecided;
             }
             // It stays where it is, and each claim that meets it is carried out with care.

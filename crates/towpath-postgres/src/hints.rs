@@ -10,14 +10,14 @@ use std::time::Duration;
 use futures_util::future::poll_fn;
 use tokio::sync::Notify;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, tls::NoTlsStream};
-use towpath_core::Queue;
 use towpath_core::store::Hint;
+use towpath_core::{Queue, RunId};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::{Query, quoted};
 use crate::session::jittered;
-use crate::store::Inner;
+use crate::store::{Inner, News};
 
 /// Between notifications: they serialise commits.
 const DEBOUNCE: Duration = Duration::from_millis(5);
@@ -28,6 +28,8 @@ const RECONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// What stands for a cancel among the names of queues.
 const CANCEL: &str = "!cancel";
+/// What stands before the id of a run that was signalled.
+const SIGNALLED: &str = "!run ";
 /// What stands for undecided nodes.
 const UNDECIDED: &str = "!undecided";
 
@@ -60,9 +62,11 @@ impl Channel {
 }
 
 /// Tells other processes, soon.
-pub(crate) fn notify(inner: &Arc<Inner>, queues: &BTreeSet<Queue>, cancel: bool, undecided: bool) {
-    let names = queues.iter().map(Queue::as_str);
-    let names = names.chain(cancel.then_some(CANCEL)).chain(undecided.then_some(UNDECIDED));
+pub(crate) fn notify(inner: &Arc<Inner>, news: &News) {
+    let names = news.ready.iter().map(|queue| queue.as_str().to_owned());
+    let names = names.chain(news.signalled.iter().map(|run| format!("{SIGNALLED}{run}")));
+    let names = names.chain(news.cancel.then(|| CANCEL.to_owned()));
+    let names = names.chain(news.undecided.then(|| UNDECIDED.to_owned()));
     let mut pending = inner.channel.pending.lock().unwrap_or_else(PoisonError::into_inner);
     pending.extend(names.map(|name| format!("{} {name}", inner.channel.tag)));
     if pending.is_empty() || inner.channel.is_sending.swap(true, Ordering::Relaxed) {
@@ -180,6 +184,9 @@ async fn read(inner: Weak<Inner>, mut connection: Connection<Socket, NoTlsStream
         match note.payload().split_once(' ') {
             Some((tag, _)) if tag == inner.channel.tag => echo.notify_one(),
             Some((_, CANCEL)) => inner.hints.ring(Hint::Cancel),
+            Some((_, text)) if text.starts_with(SIGNALLED) => {
+                inner.hints.ring(Hint::Signalled(RunId::from_stored(&text[SIGNALLED.len()..])));
+            }
             Some((_, queue)) if Queue::new(queue).is_ok() => inner.hints.ring(Hint::Ready(Queue::from_stored(queue))),
             _ => inner.hints.ring(Hint::Anything),
         }

@@ -33,8 +33,13 @@ mod signal;
 mod store;
 #[cfg(test)]
 mod tests;
+mod told;
+mod transact;
 mod turn;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
 pub use store::{PostgresOptions, PostgresStore};
+/// The driver, of which a transactional step is given a client.
+pub use tokio_postgres;
+pub use transact::PostgresBody;

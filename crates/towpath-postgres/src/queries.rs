@@ -77,6 +77,7 @@ macro_rules! queries {
 }
 
 queries! {
+    Ancestors = "ancestors" (UUID, BOOL, TEXT, TEXT, INT4);
     AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
     AppendLockGraph = "append_lock_graph" (UUID);
@@ -159,7 +160,8 @@ queries! {
     RunArrived = "run_arrived" (INT8_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
     RunsBegun = "runs_begun" (INT8_ARRAY);
-    RunsOfGraph = "runs_of_graph" (INT8);
+    RunsBeside = "runs_beside" (INT8_ARRAY);
+    RunsOfGraph = "runs_of_graph" (INT8, INT2);
     SettleAgain = "settle_again" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
@@ -187,6 +189,7 @@ queries! {
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
     StateOf = "state_of" (INT8_ARRAY);
+    StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
@@ -195,6 +198,7 @@ queries! {
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
     TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
+    TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
-use towpath_core::{GraphId, Incarnation, JobId, Label, NodeName, Payload, RunId, State, Timestamp, limits};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
+use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -19,6 +19,35 @@ pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstrea
     if keys.is_empty() {
         return Ok(Vec::new());
     }
+    seen(&session, &keys).await
+}
+
+pub(crate) async fn ancestors(
+    session: Session,
+    job: JobId,
+    wanted: &Wanted,
+    limit: u32,
+) -> Result<Vec<Ancestor>, Fault> {
+    let (name, kind) = match wanted {
+        Wanted::Node(name) => (Some(name.as_str()), None),
+        Wanted::Kind(kind) => (None, Some(kind.as_str())),
+    };
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    for far in [false, true] {
+        let rows = session.run(Query::Ancestors, &[&job.as_uuid(), &far, &name, &kind, &limit]).await?;
+        if rows.is_empty() {
+            continue;
+        }
+        let keys: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let kinds = rows.iter().map(|row| Ok(Kind::from_stored(row.try_get(1)?))).collect::<Result<Vec<_>, Fault>>()?;
+        let upstream = seen(&session, &keys).await?;
+        return Ok(kinds.into_iter().zip(upstream).map(|(kind, upstream)| Ancestor { kind, upstream }).collect());
+    }
+    Ok(Vec::new())
+}
+
+/// Nodes as those below them see them.
+async fn seen(session: &Session, keys: &[i64]) -> Result<Vec<Upstream>, Fault> {
     let rows = session.run(Query::Upstream, &[&keys]).await?;
     let line = |row: &tokio_postgres::Row| {
         Ok(Upstream {

@@ -211,6 +211,6 @@ pub(crate) fn end_count(row: &Row) -> Result<(i64, Count), Fault> {
 
 /// Who asked to cancel a running job: its own row first, then its graph's stop.
 pub(crate) fn cancel(own: Option<&str>, stop_code: Option<i16>) -> Option<Cause> {
-    let stopped = stop(stop_code) == Some(StopReason::Cancel);
-    parsed(own).or_else(|| stopped.then_some(Cause::GraphStopped { stop: StopReason::Cancel }))
+    let stop = stop(stop_code).filter(|stop| matches!(stop, StopReason::Cancel | StopReason::Fail));
+    parsed(own).or_else(|| stop.map(|stop| Cause::GraphStopped { stop }))
 }

@@ -83,6 +83,11 @@ fn asks(item: &Settle) -> bool {
 }
 
 impl Run {
+    /// A run of which only the journal is of interest.
+    pub(crate) fn seen(chapter: i32, entries: i32) -> Self {
+        Self { chapter, entries, alone: true, arrived: 0 }
+    }
+
     pub(crate) fn sight(&self, read: Option<u32>) -> Sight {
         if read.is_some_and(|read| self.arrived > read) {
             Sight::Unread

@@ -173,6 +173,11 @@ impl Session {
         }
     }
 
+    /// The connection itself, for statements of an application inside a transaction of the store's.
+    pub(crate) fn client(&self) -> &Client {
+        &self.0.client
+    }
+
     /// Asks for one value, as text, without a statement of its own.
     pub(crate) async fn ask(&self, text: &str) -> Result<Option<String>, Fault> {
         let messages = self.0.client.simple_query(text).await?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
-use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
+use towpath_core::store::{AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
+use towpath_core::{End, GraphId, Incarnation, JobId, StopReason, Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -15,9 +15,10 @@ use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
 use crate::runs::{Journal, Runs, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
+use crate::told::{self, Told};
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 11] = [
+pub(crate) const QUERIES: [Query; 12] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -25,6 +26,7 @@ pub(crate) const QUERIES: [Query; 11] = [
     Query::SettleAgain,
     Query::SettleBlock,
     Query::SettleClose,
+    Query::StopByFailure,
     Query::RunLook,
     Query::RunArrived,
     Query::SettleJournal,
@@ -35,6 +37,12 @@ pub(crate) const QUERIES: [Query; 11] = [
 pub(crate) struct Looked {
     pub(crate) rows: Vec<Row>,
     pub(crate) runs: Runs,
+}
+
+/// What came of writing a plan.
+pub(crate) struct Written {
+    pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) told: Told,
 }
 
 /// What a turn writes before it releases, by column.
@@ -48,6 +56,8 @@ pub(crate) struct Plan {
     stays: Stays,
     blocked: Blocked,
     closed: Closed,
+    /// Nodes whose end stops their graph.
+    pub(crate) stops: Vec<i64>,
     /// Nodes that ended: their children are to be counted.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
@@ -99,6 +109,14 @@ columns!(Stays of StayRow {
     failures: i32,
     crashes: i32,
 });
+
+impl Stays {
+    /// A run goes on, with these counters.
+    pub(crate) fn add(&mut self, job: i64, counters: Counters) {
+        let (attempt, failures, crashes) = stored_counters(counters);
+        self.push(StayRow { job, attempt, failures, crashes });
+    }
+}
 
 columns!(Blocked of BlockedRow {
     job: i64,
@@ -215,10 +233,7 @@ impl Plan {
                 }
             }
             Move::Stay { counters: None } => {}
-            Move::Stay { counters: Some(counters) } => {
-                let (attempt, failures, crashes) = stored_counters(*counters);
-                self.stays.push(StayRow { job, attempt, failures, crashes });
-            }
+            Move::Stay { counters: Some(counters) } => self.stays.add(job, *counters),
         }
         Ok(Settled::Done)
     }
@@ -242,6 +257,7 @@ impl Plan {
         if let Some(record) = &ending.record {
             self.record(job, record, row.try_get(6)?);
         }
+        news.cancel |= ending.stop.is_some();
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
         Ok(answer)
     }
@@ -265,6 +281,7 @@ impl Plan {
         }
         if !lone {
             self.nodes.push(job);
+            self.stops.extend(ending.stop.is_some().then_some(job));
         }
     }
 
@@ -310,8 +327,8 @@ impl Plan {
         Ok(Settled::Done)
     }
 
-    /// Writes everything, in one go; answers the graphs that are over.
-    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Vec<GraphId>, Fault> {
+    /// Writes everything, in one go, and holds graphs back once all of it is written.
+    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
         let (at, at_and_kept): (Params<'_>, Params<'_>) = (&[&now], &[&now, &kept]);
         let ends = try_join3(
@@ -327,8 +344,24 @@ impl Plan {
         );
         let stays = self.stays.run(session, Query::SettleStay, &[]);
         let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
-        graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
+        let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
+        let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
+        Ok(Written { graphs_ended, told: hold_back(session, now, &self.stops).await? })
     }
+}
+
+/// Holds back the graphs of nodes that have failed, and tells their runs.
+pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Result<Told, Fault> {
+    let mut told = Told::default();
+    if nodes.is_empty() {
+        return Ok(told);
+    }
+    let note = CancelNote { actor: "towpath".into(), reason: "a node failed".into() };
+    for row in session.run(Query::StopByFailure, &[&now, &nodes, &note.actor, &note.reason]).await? {
+        let stopped = (row.try_get(0)?, StopReason::Fail);
+        told.append(told::tell_runs_of(session, now, stopped, &note).await?);
+    }
+    Ok(told)
 }
 
 /// The lane and the turnout of a row of `settle_look`.

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use towpath_core::store::{Arrival, CancelNote, Delivery, Refusal, Signalled};
-use towpath_core::{RunId, Timestamp, limits};
+use towpath_core::store::{Arrival, Delivery, Refusal, Signalled};
+use towpath_core::{Timestamp, limits};
 
 use crate::columns::columns;
 use crate::error::Fault;
@@ -34,6 +34,7 @@ pub(crate) async fn signal(
     for (lane, seq) in &woken {
         inner.inserted(std::iter::once(*lane), Some(*seq));
     }
+    news.signalled = arrivals.iter().map(|arrival| arrival.run.clone()).collect();
     news.ready(&inner, &session, woken.into_iter().map(|(lane, _)| lane).collect()).await?;
     Ok((Signalled { now: Timestamp::from_micros(looked.now), items: plan.answers(&seqs) }, news))
 }
@@ -44,24 +45,6 @@ pub(crate) async fn lock(session: &Session, runs: &[&str]) -> Result<(), Fault> 
         session.run(Query::SignalLock, &[&runs]).await?;
     }
     Ok(())
-}
-
-/// Tells runs that they are cancelled, behind their locks and however full their inboxes are; answers the lane and seq of
-/// each that was woken.
-pub(crate) async fn tell_of_cancel(
-    session: &Session,
-    now: i64,
-    runs: &[&str],
-    note: &CancelNote,
-) -> Result<Vec<(i32, i64)>, Fault> {
-    let told: Vec<Arrival> = runs.iter().map(|run| Arrival::cancel(RunId::from_stored(run), note)).collect();
-    let most = stored(u32::try_from(runs.len()).unwrap_or(u32::MAX));
-    let seqs: Vec<i64> = session.one(Query::DrawKeys, &[&most]).await?.try_get(1)?;
-    let mut plan = Plan::default();
-    for (arrival, seq) in told.iter().zip(seqs) {
-        plan.push(arrival, seq);
-    }
-    Ok(plan.write(session, now).await?.woken)
 }
 
 /// What is there, behind the locks.
@@ -116,7 +99,7 @@ enum Item {
 #[derive(Default)]
 pub(crate) struct Written {
     seqs: HashSet<i64>,
-    woken: Vec<(i32, i64)>,
+    pub(crate) woken: Vec<(i32, i64)>,
 }
 
 impl<'a> Plan<'a> {
@@ -149,7 +132,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn push(&mut self, arrival: &'a Arrival, seq: i64) {
+    pub(crate) fn push(&mut self, arrival: &'a Arrival, seq: i64) {
         let run = arrival.run.as_str();
         self.runs.push(run);
         self.arrivals.push(ArrivalRow {

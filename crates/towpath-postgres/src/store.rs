@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint, HintStream,
-    Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
-    StoreResult, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
+    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
+    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
@@ -24,7 +24,7 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, transact, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,8 @@ impl PostgresOptions {
 
 /// A store in PostgreSQL 14 or newer.
 ///
-/// It makes at most four connections, each when it is first needed: for turns, for heartbeats, for clients, and to listen.
+/// It makes at most five connections, each when it is first needed: for turns, for heartbeats, for clients, to listen, and
+/// for transactional steps.
 /// It works through a transaction pooler. Whether there is one is seen on the first connection; `?pooler=transaction` or
 /// `?pooler=none` in the URL says so instead. Without one, statements are prepared once a connection, which is faster.
 ///
@@ -66,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) client: Link,
     turn: Link,
     beat: Link,
+    piece: Link,
     schema: String,
     pub(crate) lanes: Lanes,
     pub(crate) hints: Hints,
@@ -114,6 +116,7 @@ impl PostgresStore {
             client: link(),
             turn: link(),
             beat: link(),
+            piece: link(),
             lanes: Lanes::default(),
             hints: Hints::new(),
             channel: Channel::new(&schema, random()),
@@ -245,6 +248,7 @@ pub(crate) struct News {
     pub(crate) ready: BTreeSet<Queue>,
     pub(crate) ended: Vec<JobId>,
     pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) signalled: BTreeSet<RunId>,
     pub(crate) cancel: bool,
     pub(crate) undecided: bool,
 }
@@ -266,12 +270,14 @@ impl News {
         self.ready.extend(other.ready);
         self.ended.extend(other.ended);
         self.graphs_ended.extend(other.graphs_ended);
+        self.signalled.extend(other.signalled);
         self.cancel |= other.cancel;
         self.undecided |= other.undecided;
     }
 
     fn ring(self, inner: &Arc<Inner>) {
-        hints::notify(inner, &self.ready, self.cancel, self.undecided);
+        hints::notify(inner, &self);
+        self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
         self.ended.into_iter().for_each(|job| inner.hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| inner.hints.ring(Hint::GraphEnded(graph)));
@@ -386,6 +392,20 @@ impl Store for PostgresStore {
         self.verb("rescue", |inner| &inner.turn, ask, rescue::rescue)
     }
 
+    /// On a connection of its own, so that an application's statements hold up no turn, one after the other.
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        let inner = Arc::clone(&self.inner);
+        task("do a transactional step", async move {
+            let Some(piece) = transact::Piece::new(work) else { return Ok(Transacted::WrongDatabase) };
+            let piece = Arc::new(piece);
+            let done = |session: Session| {
+                let piece = Arc::clone(&piece);
+                async move { transact::transact(&session, &piece).await }
+            };
+            inner.piece.work("do a transactional step", done).await
+        })
+    }
+
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
         match Arrival::check_batch(&arrivals) {
             Ok(()) => self.verb("signal", |inner| &inner.client, arrivals, signal::signal),
@@ -404,6 +424,14 @@ impl Store for PostgresStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         self.read("read the parents of a node", move |session| read::upstream(session, job))
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        let wanted = Arc::new(wanted);
+        self.read("read above a node", move |session| {
+            let wanted = Arc::clone(&wanted);
+            async move { read::ancestors(session, job, &wanted, limit).await }
+        })
     }
 
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {

@@ -89,11 +89,9 @@ impl Tx<'_, '_> {
     fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
         let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
-        if self.db.run(Query::StopInsert, row)? > 0 && reason == StopReason::Cancel {
+        if self.db.run(Query::StopInsert, row)? > 0 && matches!(reason, StopReason::Cancel | StopReason::Fail) {
             self.ring_cancel();
-            for run in self.db.all(Query::RunBegunOf, [graph], |row| Ok(row.get::<_, String>(0)?))? {
-                self.tell_of_cancel(&run, &note_of(order))?;
-            }
+            self.tell_runs_of(graph, reason, &note_of(order))?;
         }
         self.forget_stop(graph);
         let counts = self.db.one(Query::StopCounts, params![graph, Role::END.bits()], |row| {

@@ -4,10 +4,12 @@
 //! with care. It is still one transaction: what raises again is left out of it, and answered or set aside alone.
 
 use towpath_core::store::{Ending, Settled, Turn};
-use towpath_core::{Cause, End, JobRules};
+use towpath_core::{Cause, End};
 
 use crate::error::Fault;
 use crate::place::Holder;
+use crate::queries::Query;
+use crate::rows;
 use crate::tx::Tx;
 
 /// Whether a turn expects the database to raise.
@@ -29,19 +31,31 @@ impl Tx<'_, '_> {
         problems: &mut Vec<String>,
     ) -> Result<Vec<Settled>, Fault> {
         let mut settled = Vec::with_capacity(turn.settle.len());
+        let mut stops = Vec::new();
         for item in &turn.settle {
             let before = holder.index;
             let done = self.alone(|tx| {
                 let mut ended = Vec::new();
                 let answer = tx.settle(holder.worker, turn.worker, item, &mut ended)?;
+                let held: Vec<_> = ended.iter_mut().filter_map(|over| over.stop.take()).collect();
                 tx.release_to(&ended, holder, room)?;
-                Ok(answer)
+                Ok((answer, held))
             })?;
-            settled.push(done.unwrap_or_else(|problem| {
-                holder.index = before;
-                problems.push(problem);
-                Settled::Refused
-            }));
+            settled.push(match done {
+                Ok((answer, held)) => {
+                    stops.extend(held);
+                    answer
+                }
+                Err(problem) => {
+                    holder.index = before;
+                    problems.push(problem);
+                    Settled::Refused
+                }
+            });
+        }
+        // They hold once all is judged, as in a turn without care. A graph that cannot be stopped goes on: the outcome stands.
+        for (graph, stop) in stops {
+            self.alone(|tx| tx.stop_by_failure(graph, stop))?.unwrap_or_default();
         }
         Ok(settled)
     }
@@ -61,8 +75,11 @@ impl Tx<'_, '_> {
         let facts = self.facts(job)?;
         let Some(counters) = self.take_idle(&facts)? else { return Ok(()) };
         let cause = Some(Cause::Corrupt { detail: format!("it could not be given to a worker: {problem}") });
-        let keep = JobRules::default().keep(End::Quarantined);
-        let over = self.end(&facts, &Ending::plain(End::Quarantined, cause, keep, counters), None)?;
+        let rules = self.db.one(Query::JobRules, [job], |row| Ok(rows::rules(row, 0).unwrap_or_default()))?;
+        let keep = rules.keep(End::Quarantined);
+        let stop = rules.stops(End::Quarantined);
+        let ending = Ending { stop, ..Ending::plain(End::Quarantined, cause, keep, counters) };
+        let over = self.end(&facts, &ending, None)?;
         self.release_to_nobody(&[over])
     }
 

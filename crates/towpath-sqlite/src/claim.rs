@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rusqlite::params;
 use towpath_core::store::{Claim, Counters, QueueClaim};
-use towpath_core::{Kind, StopReason, limits};
+use towpath_core::{Kind, limits};
 
 use crate::care::Care;
 use crate::error::Fault;
@@ -172,19 +172,15 @@ impl LaneHead {
     /// Reads on if all that was read is given away.
     fn fill(&mut self, tx: &mut Tx<'_, '_>, chunk: usize) -> Result<(), Fault> {
         let Some((turnout, seq)) = self.after.filter(|_| self.heads.is_empty()) else { return Ok(()) };
-        let rows = tx.db.all(
-            Query::ReadyHead,
-            params![self.lane, turnout, seq, chunk as i64, StopReason::Cancel.code()],
-            |row| {
-                Ok(Ready {
-                    turnout: row.get(0)?,
-                    seq: row.get(1)?,
-                    job: row.get(2)?,
-                    counters: rows::counters(row, 3)?,
-                    stopped: row.get(6)?,
-                })
-            },
-        )?;
+        let rows = tx.db.all(Query::ReadyHead, params![self.lane, turnout, seq, chunk as i64], |row| {
+            Ok(Ready {
+                turnout: row.get(0)?,
+                seq: row.get(1)?,
+                job: row.get(2)?,
+                counters: rows::counters(row, 3)?,
+                stopped: row.get(6)?,
+            })
+        })?;
         let last = rows.last().map(|head| (head.turnout, head.seq));
         self.after = last.filter(|_| rows.len() == chunk);
         self.heads = rows.into();

@@ -98,10 +98,12 @@ impl Tx<'_, '_> {
 
     /// What a worker holds with a handler and should stop, by turn and index.
     fn asked_to_stop(&mut self, worker: i64, beat: &Beat) -> Result<Vec<(Fence, Cause)>, Fault> {
-        self.db.all(Query::RunningToStop, params![worker, StopReason::Cancel.code()], |row| {
+        self.db.all(Query::RunningToStop, [worker], |row| {
             let turn: i64 = row.get(1)?;
             let token = Token { worker: beat.worker, turn: turn.cast_unsigned(), index: row.get(2)? };
-            let cause = rows::cause(row, 3)?.unwrap_or(Cause::GraphStopped { stop: StopReason::Cancel });
+            let stop = row.get::<_, Option<i16>>(4)?.map(rows::stop_reason).transpose()?;
+            let stop = stop.unwrap_or(StopReason::Cancel);
+            let cause = rows::cause(row, 3)?.unwrap_or(Cause::GraphStopped { stop });
             Ok((Fence { key: row.get(0)?, token }, cause))
         })
     }

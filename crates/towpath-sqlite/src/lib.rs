@@ -46,6 +46,7 @@ mod rows;
 mod settle;
 mod signal;
 mod store;
+mod transact;
 mod turn;
 mod tx;
 
@@ -54,4 +55,7 @@ mod tests;
 
 pub use filesystem::{FsKind, fs_kind};
 pub use open::{SqliteOptions, Synchronous};
+/// The driver, of which a transactional step is given a connection.
+pub use rusqlite;
 pub use store::SqliteStore;
+pub use transact::SqliteBody;

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{AttemptRecord, Counters, Ending, Hint};
-use towpath_core::{End, Standing, Timestamp, limits};
+use towpath_core::{End, Standing, StopReason, Timestamp, limits};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -234,7 +234,8 @@ impl Tx<'_, '_> {
         ];
         self.db.run(Query::EndedInsert, row)?;
         self.ring_end(Hint::Ended(facts.id));
-        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches: ending.branches.clone() })
+        let stop = facts.graph.zip(ending.stop);
+        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches: ending.branches.clone(), stop })
     }
 
     /// Keeps an attempt: of all, the first one and the newest.
@@ -255,6 +256,8 @@ pub(crate) struct Over {
     pub(crate) is_node: bool,
     pub(crate) end: End,
     pub(crate) branches: Vec<towpath_core::Label>,
+    /// What it holds its graph back for.
+    pub(crate) stop: Option<(i64, StopReason)>,
 }
 
 impl Facts {

@@ -22,6 +22,7 @@ macro_rules! queries {
 }
 
 queries! {
+    Above = "above",
     ArrivalCount = "arrival_count",
     ArrivalDelete = "arrival_delete",
     ArrivalInsert = "arrival_insert",

@@ -1,8 +1,10 @@
 //! What the runtime and the core's plans read, beside the writer.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rusqlite::params;
-use towpath_core::store::{Ended, Entry, HostId, InboxLine, Peer, Upstream};
-use towpath_core::{GraphId, JobId, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
+use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
@@ -13,18 +15,50 @@ pub(crate) fn upstream(db: &mut Db<'_>, job: JobId) -> Result<Vec<Upstream>, Fau
     let parents: Option<Vec<u8>> = db.maybe(Query::ParentKeys, [&job.as_bytes()[..]], |row| Ok(row.get(0)?))?.flatten();
     let mut upstream = Vec::new();
     for parent in rows::keys(&parents.unwrap_or_default())? {
-        // A parent is gone only while its whole graph is being pruned.
-        upstream.extend(db.maybe(Query::Upstream, [parent], |row| {
-            let node: String = row.get(0)?;
-            Ok(Upstream {
-                node: NodeName::from_stored(&node),
-                state: rows::state(row.get(1)?)?,
-                output: rows::payload(row, 2)?,
-                error: row.get(4)?,
-            })
-        })?);
+        upstream.extend(seen(db, parent)?);
     }
     Ok(upstream)
+}
+
+/// A node as those below it see it. It is gone only while its whole graph is being pruned.
+fn seen(db: &mut Db<'_>, job: i64) -> Result<Option<Upstream>, Fault> {
+    db.maybe(Query::Upstream, [job], |row| {
+        let node: String = row.get(0)?;
+        Ok(Upstream {
+            node: NodeName::from_stored(&node),
+            state: rows::state(row.get(1)?)?,
+            output: rows::payload(row, 2)?,
+            error: row.get(4)?,
+        })
+    })
+}
+
+pub(crate) fn ancestors(db: &mut Db<'_>, job: JobId, wanted: &Wanted, limit: u32) -> Result<Vec<Ancestor>, Fault> {
+    let parents: Option<Vec<u8>> = db.maybe(Query::ParentKeys, [&job.as_bytes()[..]], |row| Ok(row.get(0)?))?.flatten();
+    let mut ahead = rows::keys(&parents.unwrap_or_default())?;
+    let mut known: BTreeSet<i64> = ahead.iter().copied().collect();
+    let mut found: BTreeMap<i64, Kind> = BTreeMap::new();
+    let direct = ahead.len();
+    let mut looked = 0;
+    // Breadth first: the direct parents come before all others, and may make them superfluous.
+    while let Some(&job) = ahead.get(looked) {
+        if looked == direct && !found.is_empty() {
+            break;
+        }
+        looked += 1;
+        let node: Option<(String, String, Option<Vec<u8>>)> =
+            db.maybe(Query::Above, [job], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let Some((name, kind, parents)) = node else { continue };
+        if wanted.is(&name, &kind) {
+            found.insert(job, Kind::from_stored(&kind));
+        }
+        ahead.extend(rows::keys(&parents.unwrap_or_default())?.into_iter().filter(|parent| known.insert(*parent)));
+    }
+    let mut ancestors = Vec::new();
+    for (job, kind) in found.into_iter().take(limit as usize) {
+        ancestors.extend(seen(db, job)?.map(|upstream| Ancestor { kind, upstream }));
+    }
+    Ok(ancestors)
 }
 
 pub(crate) fn graph_input(db: &mut Db<'_>, graph: GraphId) -> Result<Option<Payload>, Fault> {

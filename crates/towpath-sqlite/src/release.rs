@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rusqlite::params;
-use towpath_core::store::Counters;
-use towpath_core::{End, Label, Role, VerdictTable, fault};
+use towpath_core::store::{CancelNote, Counters};
+use towpath_core::{End, Label, Role, StopReason, VerdictTable, fault};
 
 use crate::error::Fault;
 use crate::place::{Holder, Over};
@@ -23,6 +23,10 @@ pub(crate) struct Edge {
 impl Tx<'_, '_> {
     /// Counts jobs that have just ended. The children that came for a decision, by key.
     pub(crate) fn release(&mut self, ended: &[Over]) -> Result<Vec<Node>, Fault> {
+        // They hold once all that the verb settles is judged.
+        for (graph, stop) in ended.iter().filter_map(|over| over.stop) {
+            self.stop_by_failure(graph, stop)?;
+        }
         let mut children: BTreeMap<i64, Node> = BTreeMap::new();
         for parent in ended.iter().filter(|over| over.is_node) {
             for edge in self.edges_from(parent.job, 0)? {
@@ -45,6 +49,18 @@ impl Tx<'_, '_> {
             }
         }
         Ok(undecided)
+    }
+
+    /// Holds a graph back because a node of it has failed. A stop that is there stays.
+    pub(crate) fn stop_by_failure(&mut self, graph: i64, stop: StopReason) -> Result<(), Fault> {
+        let note = CancelNote { actor: "towpath".into(), reason: "a node failed".into() };
+        let row = params![graph, stop.code(), self.now_us(), note.actor, note.reason];
+        if self.db.run(Query::StopInsert, row)? > 0 {
+            self.tell_runs_of(graph, stop, &note)?;
+        }
+        self.forget_stop(graph);
+        self.ring_cancel();
+        Ok(())
     }
 
     /// Counts jobs that no worker's turn has ended: their undecided children wait for a claim.

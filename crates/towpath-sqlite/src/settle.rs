@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
-use towpath_core::{Cause, End, Incarnation, Payload, StopReason, Timestamp, fault};
+use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -51,8 +51,8 @@ impl Tx<'_, '_> {
             self.append_entries(job, &run, &item.journal)?;
         }
         if let Move::Stay { counters } = &*then {
-            if let Some(Counters { attempt, failures, crashes }) = *counters {
-                self.db.run(Query::RunningCount, params![job, attempt, failures, crashes])?;
+            if let Some(counters) = *counters {
+                self.count_running(job, counters)?;
             }
             return Ok(answer);
         }
@@ -91,6 +91,21 @@ impl Tx<'_, '_> {
         Ok(answer)
     }
 
+    pub(crate) fn count_running(&mut self, job: i64, counters: Counters) -> Result<(), Fault> {
+        let Counters { attempt, failures, crashes } = counters;
+        self.db.run(Query::RunningCount, params![job, attempt, failures, crashes])?;
+        Ok(())
+    }
+
+    /// The run that a handler holds under a claim.
+    pub(crate) fn held_run(&mut self, fence: Fence) -> Result<Option<(i64, RunHead, Counters)>, Fault> {
+        let worker = [&fence.token.worker.as_bytes()[..]];
+        let Some(worker) = self.db.maybe(Query::WorkerTurn, worker, |row| Ok(row.get(0)?))? else { return Ok(None) };
+        let Some(held) = self.held(worker, &Settle::stay(fence, Vec::new()))? else { return Ok(None) };
+        let run = self.run_with_handler(&held)?;
+        Ok(run.map(|run| (held.facts.key, run, held.counters)))
+    }
+
     /// The run that is held, unless it is none, or there for a decision.
     fn run_with_handler(&mut self, held: &Held) -> Result<Option<RunHead>, Fault> {
         if held.decide == Decide::Handler { self.run_head(held.facts.key) } else { Ok(None) }
@@ -103,7 +118,7 @@ impl Tx<'_, '_> {
         Ok(arrived > read)
     }
 
-    fn append_entries(&mut self, job: i64, run: &RunHead, journal: &[Payload]) -> Result<(), Fault> {
+    pub(crate) fn append_entries(&mut self, job: i64, run: &RunHead, journal: &[Payload]) -> Result<(), Fault> {
         let mut seq = run.entries;
         for entry in journal {
             let row = params![job, run.chapter, seq, entry.codec.code(), self.now_us(), &entry.bytes[..]];
@@ -146,10 +161,11 @@ impl Tx<'_, '_> {
         let cause = match held.cancel.take() {
             Some(cause) => cause,
             // A run is cancelled by an arrival, which its function obeys.
-            None if self.is_cancelled(held.facts.graph)? && self.run_with_handler(held)?.is_none() => {
-                Cause::GraphStopped { stop: StopReason::Cancel }
-            }
-            None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+            None if self.run_with_handler(held)?.is_some() => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+            None => match self.cancelled_by(held.facts.key, held.facts.graph)? {
+                Some(cause) => cause,
+                None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
+            },
         };
         let mut ending = ending.clone();
         ending.cause.get_or_insert(cause);

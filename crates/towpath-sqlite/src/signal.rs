@@ -1,8 +1,8 @@
 //! Puts signals into the inboxes of runs, and wakes those that are parked.
 
 use rusqlite::params;
-use towpath_core::store::{Arrival, CancelNote, Delivery, Refusal, Signalled};
-use towpath_core::{RunId, limits};
+use towpath_core::store::{Arrival, CancelNote, Delivery, Hint, Refusal, Signalled};
+use towpath_core::{Role, RunId, StopReason, limits};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -35,12 +35,22 @@ impl Tx<'_, '_> {
             return Ok(Delivery::Duplicate);
         }
         self.wake(run)?;
+        self.ring_end(Hint::Signalled(run.clone()));
         Ok(Delivery::Delivered)
     }
 
     /// Tells a run that it is cancelled, however full its inbox is.
     pub(crate) fn tell_of_cancel(&mut self, run: &str, note: &CancelNote) -> Result<(), Fault> {
         self.keep_arrival(&Arrival::cancel(RunId::from_stored(run), note)).map(|_| ())
+    }
+
+    /// Tells those runs of a graph that have begun and that a new stop cancels.
+    pub(crate) fn tell_runs_of(&mut self, graph: i64, stop: StopReason, note: &CancelNote) -> Result<(), Fault> {
+        let spared = if stop == StopReason::Fail { Role::HANDLER.bits() } else { 0 };
+        for run in self.db.all(Query::RunBegunOf, params![graph, spared], |row| Ok(row.get::<_, String>(0)?))? {
+            self.tell_of_cancel(&run, note)?;
+        }
+        Ok(())
     }
 
     /// The answer of a full inbox.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use towpath_core::store::{
-    Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream, InboxLine,
-    Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Turn, TurnReply, Upstream,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream,
+    InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
 
@@ -16,7 +17,7 @@ use crate::db::Db;
 use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, turn};
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, transact, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -135,6 +136,10 @@ impl Store for SqliteStore {
         Box::pin(self.core.submit("rescue", Commit::Lazy, move |tx| rescue::rescue(tx, &ask)))
     }
 
+    fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>> {
+        Box::pin(self.core.submit("do a transactional step", Commit::Durable, move |tx| transact::transact(tx, work)))
+    }
+
     fn signal(&self, arrivals: Vec<Arrival>) -> BoxFuture<'_, StoreResult<Signalled>> {
         Box::pin(async move {
             Arrival::check_batch(&arrivals)?;
@@ -152,6 +157,10 @@ impl Store for SqliteStore {
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {
         Box::pin(async move { self.read("read the parents", |db| read::upstream(db, job)) })
+    }
+
+    fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
+        Box::pin(async move { self.read("read above a node", |db| read::ancestors(db, job, &wanted, limit)) })
     }
 
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use towpath_core::store::Hint;
-use towpath_core::{Incarnation, NewJob, Queue, StopReason, Timestamp};
+use towpath_core::{Cause, Incarnation, NewJob, Queue, Role, StopReason, Timestamp};
 
 use crate::care::Care;
 use crate::db::Db;
@@ -137,6 +137,20 @@ impl<'t, 'c> Tx<'t, 'c> {
         }
     }
 
+    /// Why a job that runs is to stop, if its graph asks for it. A handler of the failure that stopped it goes on.
+    pub(crate) fn cancelled_by(&mut self, job: i64, graph: Option<i64>) -> Result<Option<Cause>, Fault> {
+        let Some(graph) = graph else { return Ok(None) };
+        let cause = |stop| Some(Cause::GraphStopped { stop });
+        match self.stop(graph)? {
+            Some(StopReason::Cancel) => Ok(cause(StopReason::Cancel)),
+            Some(StopReason::Fail) => {
+                let node = self.db.one(Query::NodeRead, [job], rows::node)?;
+                Ok(cause(StopReason::Fail).filter(|_| !node.role.has(Role::HANDLER)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Forgets what holds a graph back, because this verb changes it.
     pub(crate) fn forget_stop(&mut self, graph: i64) {
         self.stops.remove(&graph);
@@ -156,7 +170,7 @@ impl<'t, 'c> Tx<'t, 'c> {
         self.rings.claimed_by = Some(claims);
     }
 
-    /// Says that a job or graph ended.
+    /// Says that a job or graph ended, or a signal came.
     pub(crate) fn ring_end(&mut self, hint: Hint) {
         if self.rings.heard {
             self.rings.ends.push(hint);

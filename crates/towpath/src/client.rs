@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
 use towpath_core::{
-    Due, GraphEnd, GraphId, Incarnation, JobId, Kind, NewAppend, NewGraph, NewJob, Payload, Queue, RetryPolicy, State,
-    Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job, terminate_job,
+    Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
+    RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job, terminate_job,
 };
 
+use crate::branch;
 use crate::caretaker;
 use crate::error::{Error, OutputError};
 use crate::host;
@@ -166,8 +167,7 @@ impl Client {
     /// # Errors
     /// As [`Client::enqueue`].
     pub async fn enqueue_new(&self, job: NewJob) -> Result<Placed, Error> {
-        let placed = self.enqueue_items(vec![Item::job(job)]).await?;
-        Ok(placed.first().copied().unwrap_or(Placed::Existing))
+        self.enqueue_item(Item::job(job)).await
     }
 
     /// Enqueues a whole graph in one transaction.
@@ -176,8 +176,7 @@ impl Client {
     /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
     pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
         let prepared = graph.prepare()?;
-        let placed = self.enqueue_items(vec![Item::Graph(Box::new(prepared))]).await?;
-        Ok(placed.first().copied().unwrap_or(Placed::Existing))
+        self.enqueue_item(Item::Graph(Box::new(prepared))).await
     }
 
     /// Adds nodes to a stored graph, in one transaction.
@@ -186,7 +185,11 @@ impl Client {
     /// [`Error::Graph`] for what is wrong by itself, [`Error::Refused`] for what the store refuses.
     pub async fn append(&self, append: NewAppend) -> Result<Placed, Error> {
         let prepared = append.prepare()?;
-        let placed = self.enqueue_items(vec![Item::Append(Box::new(prepared))]).await?;
+        self.enqueue_item(Item::Append(Box::new(prepared))).await
+    }
+
+    pub(crate) async fn enqueue_item(&self, item: Item) -> Result<Placed, Error> {
+        let placed = self.enqueue_items(vec![item]).await?;
         Ok(placed.first().copied().unwrap_or(Placed::Existing))
     }
 
@@ -347,16 +350,17 @@ impl Client {
     }
 }
 
-fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
+pub(crate) fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
     let defaults = J::defaults();
     let input = Payload::json(job).map_err(|source| Error::Encode { kind: J::KIND.into(), source })?;
     let queue = defaults.queue.as_deref().map(Queue::new).transpose()?.unwrap_or_default();
+    let rules = JobRules { labels: branch::labels::<J>()?, ..defaults.rules };
     Ok(NewJob {
         version: J::VERSION,
         queue,
         priority: defaults.priority,
         input,
-        rules: defaults.rules,
+        rules,
         tags: defaults.tags,
         headers: BTreeMap::new(),
         ..NewJob::new(random::job_id(), Kind::new(J::KIND)?)

@@ -17,6 +17,7 @@ mod race;
 mod select;
 mod signal;
 mod step;
+mod transact;
 mod trap;
 
 pub use client::{RunError, RunHandle, SignalBuilder, StartBuilder};
@@ -28,6 +29,9 @@ pub use outcome::Outcome;
 pub use race::{Race2, Race3, Race4, Race5, Race6, RaceTuple, race, race_all};
 pub use signal::Signal;
 pub use step::{Step, StepCx, StepError, StepFn};
+#[cfg(feature = "postgres")]
+pub use transact::PostgresFn;
+pub use transact::{Finish, Memory, Postgres, Sqlite, TxFault, TxFn, TxStep};
 
 pub use crate::states::NeededState;
 
@@ -35,3 +39,4 @@ pub(crate) use drive::{Commits, Drive};
 pub(crate) use frame::{How, Run, RunEnd};
 pub(crate) use function::Erased;
 pub(crate) use step::{Next, StepWork, lost as step_lost, next, stub};
+pub(crate) use transact::Judge;

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use towpath_core::{Payload, Report, Retry, limits};
+use towpath_core::{Label, Payload, Report, Retry, limits};
 
 use crate::context::Context;
 use crate::durable;
@@ -83,7 +83,10 @@ fn decode<J: Job>(input: &Payload) -> Result<J, String> {
 fn report<J: Job>(result: Result<J::Output, Failure>) -> Report {
     match result {
         Ok(output) => match encode(&output) {
-            Ok(output) => Report::Succeeded { output, branches: Vec::new() },
+            Ok(payload) => {
+                let branches = J::chosen(&output).map(Label::from_stored).into_iter().collect();
+                Report::Succeeded { output: payload, branches }
+            }
             Err(error) => Report::Failed { error, retry: Retry::Never, log: None },
         },
         Err(failure) => failure.into_report(),

@@ -40,6 +40,16 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     fn defaults() -> JobDefaults {
         JobDefaults::new()
     }
+
+    /// The branches that it may choose, if it is a gate. See [`Gate`](crate::Gate).
+    fn labels() -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The branch that it has chosen, if it is a gate.
+    fn chosen(_output: &Self::Output) -> Option<&'static str> {
+        None
+    }
 }
 
 /// What a job of a kind has unless its enqueue says otherwise.

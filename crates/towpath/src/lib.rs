@@ -27,12 +27,15 @@
 //! # }
 //! ```
 
+mod ancestor;
+mod branch;
 mod caretaker;
 mod client;
 mod context;
 pub mod durable;
 mod error;
 mod failure;
+mod graph;
 mod handler;
 mod host;
 mod job;
@@ -45,11 +48,14 @@ mod states;
 pub mod testing;
 mod worker;
 
+pub use ancestor::{Ancestor, AncestorError};
+pub use branch::{Branch, Gate};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
 pub use error::{Error, OutputError};
 pub use failure::Failure;
+pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
@@ -57,15 +63,15 @@ pub use states::State;
 pub use worker::{Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
-pub use towpath_macros::{Job, durable, step};
+pub use towpath_macros::{Branch, Job, durable, step};
 
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{
-    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphRules,
-    InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge, NewGraph, NewJob,
-    NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError, StoreErrorKind,
-    Timestamp,
+    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem,
+    GraphRules, InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge,
+    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
+    StoreErrorKind, Timestamp,
 };
 
 /// Views for people: what [`Client::inspect`] takes and answers.
@@ -77,16 +83,20 @@ pub mod inspect {
 }
 
 #[cfg(feature = "postgres")]
-pub use towpath_postgres::{PostgresOptions, PostgresStore};
+pub use towpath_postgres::tokio_postgres;
+#[cfg(feature = "postgres")]
+pub use towpath_postgres::{PostgresBody, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
-pub use towpath_sqlite::{SqliteOptions, SqliteStore};
+pub use towpath_sqlite::rusqlite;
+#[cfg(feature = "sqlite")]
+pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 
 /// What the guide shows compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
 
-/// What the first page shows compiles.
+/// What the first page shows compiles; the graph there is an excerpt, and stands whole at [`GraphBuilder`].
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;

@@ -1,16 +1,22 @@
 //! One look at the store for however many wait: jobs and graphs that somebody in this process awaits.
 //!
-//! Hints say at once what ended; a poll every second catches what hints lost.
+//! Hints say at once what ended here. A poll finds what ended in other processes and what hints lost: soon after somebody has
+//! begun to wait, then less and less often.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use towpath_core::store::{Ended, Hint};
 use towpath_core::{JobId, Store};
 
-const POLL: Duration = Duration::from_secs(1);
+/// The first pause between polls after somebody has begun to wait, and the longest.
+const POLL_FIRST: Duration = Duration::from_millis(10);
+const POLL_MAX: Duration = Duration::from_secs(1);
+/// With more waiters than this a poll is no small question: it is not asked so often.
+const FEW: usize = 256;
 /// Jobs asked for in one query.
 const BATCH: usize = 1_000;
 
@@ -25,6 +31,35 @@ pub(crate) struct Notifier {
 struct Shared {
     waiters: Waiters,
     running: bool,
+    /// How often somebody has begun to wait.
+    begun: u64,
+}
+
+/// When to ask for all that is awaited.
+struct Polls {
+    pause: Duration,
+    at: Instant,
+    begun: u64,
+}
+
+impl Polls {
+    fn new() -> Self {
+        Self { pause: POLL_FIRST, at: Instant::now() + POLL_FIRST, begun: 0 }
+    }
+
+    /// Everything was asked for: the next time is later, unless somebody has begun to wait.
+    fn asked(&mut self) {
+        self.pause = (self.pause * 3 / 2).min(POLL_MAX);
+        self.at = Instant::now() + self.pause;
+    }
+
+    fn note(&mut self, shared: &Shared) {
+        if shared.begun != self.begun {
+            self.begun = shared.begun;
+            self.pause = if shared.waiters.len() > FEW { POLL_MAX / 4 } else { POLL_FIRST };
+            self.at = self.at.min(Instant::now() + self.pause);
+        }
+    }
 }
 
 fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
@@ -39,6 +74,7 @@ impl Notifier {
         {
             let mut shared = lock(&self.shared);
             shared.waiters.entry(job).or_default().push(send);
+            shared.begun += 1;
             if !shared.running {
                 shared.running = true;
                 tokio::spawn(watch(store.clone(), self.shared.clone()));
@@ -53,6 +89,7 @@ async fn watch(store: Arc<dyn Store>, shared: Arc<Mutex<Shared>>) {
     let mut hints = store.hints();
     // What ended before the hints were listened to is found by asking once.
     let mut ask = waiting(&shared);
+    let mut polls = Polls::new();
     loop {
         for batch in ask.chunks(BATCH) {
             match store.ended(batch.to_vec()).await {
@@ -70,9 +107,14 @@ async fn watch(store: Arc<dyn Store>, shared: Arc<Mutex<Shared>>) {
                 shared.running = false;
                 return;
             }
+            polls.note(&shared);
         }
-        ask = match tokio::time::timeout(POLL, hints.next()).await {
-            Err(_) | Ok(Hint::Anything) => waiting(&shared),
+        // Hints of others' jobs must not put the poll off.
+        ask = match tokio::time::timeout_at(polls.at, hints.next()).await {
+            Err(_) | Ok(Hint::Anything) => {
+                polls.asked();
+                waiting(&shared)
+            }
             Ok(hint) => {
                 let mut ended: Vec<JobId> = ended_of(hint).into_iter().collect();
                 while let Some(hint) = hints.try_next() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result};
-use towpath::{Client, Failure, GraphName, GraphRules, NewEdge, NewGraph, NewNode, NodeName, Worker, WorkerHandle};
+use towpath::{Failure, Graph, Worker, WorkerHandle};
 
 use super::Figure;
 use super::jobs::Noop;
@@ -12,20 +12,13 @@ use super::subject::{Place, Subject};
 
 const HOPS: usize = 100;
 
-fn graph(client: &Client, nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -> Result<NewGraph> {
-    let names: Vec<NodeName> =
-        (0..nodes).map(|n| NodeName::new(&format!("n{n}"))).collect::<Result<_, _>>().into_diagnostic()?;
-    let node = |(n, name): (usize, &NodeName)| {
-        Ok(NewNode::new(name.clone(), client.job(&Noop::new(n)).build().into_diagnostic()?))
-    };
-    Ok(NewGraph {
-        id: Client::new_graph_id(),
-        name: GraphName::new("bench").into_diagnostic()?,
-        rules: GraphRules::default(),
-        input: None,
-        nodes: names.iter().enumerate().map(node).collect::<Result<_>>()?,
-        edges: edges.map(|(parent, child)| NewEdge::new(names[parent].clone(), names[child].clone())).collect(),
-    })
+fn graph(nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -> Result<Graph> {
+    let graph = Graph::builder("bench");
+    let nodes: Vec<_> = (0..nodes).map(|n| graph.node(format!("n{n}"), &Noop::new(n))).collect();
+    for (parent, child) in edges {
+        nodes[child].after(nodes[parent]);
+    }
+    graph.build().into_diagnostic()
 }
 
 /// A worker that is registered and idle.
@@ -43,12 +36,12 @@ async fn worker(subject: &Subject) -> Result<WorkerHandle> {
 }
 
 /// Enqueues graphs at once and waits for all; answers the wall time, the durable commits and the time in them.
-async fn time(subject: &Subject, graphs: Vec<NewGraph>) -> Result<(Duration, (u64, Duration))> {
-    let ids: Vec<_> = graphs.iter().map(|g| g.id).collect();
+async fn time(subject: &Subject, graphs: Vec<Graph>) -> Result<(Duration, (u64, Duration))> {
+    let ids: Vec<_> = graphs.iter().map(|g| g.id()).collect();
     let (n_before, time_before) = subject.commits();
     let started = Instant::now();
     for graph in graphs {
-        subject.client.enqueue_graph(graph).await.into_diagnostic()?;
+        graph.enqueue(&subject.client).await.into_diagnostic()?;
     }
     for id in ids {
         subject.client.wait_graph(id).await.into_diagnostic()?;
@@ -72,7 +65,7 @@ fn figure(test: &'static str, took: Duration, (n, time): (u64, Duration), nodes:
 pub(crate) async fn chain(place: &Place) -> Result<Vec<Figure>> {
     let subject = place.fresh().await?;
     let worker = worker(&subject).await?;
-    let chain = graph(&subject.client, HOPS, (1..HOPS).map(|n| (n - 1, n)))?;
+    let chain = graph(HOPS, (1..HOPS).map(|n| (n - 1, n)))?;
     let (took, commits) = time(&subject, vec![chain]).await?;
     worker.shutdown().await;
     subject.remove().await?;
@@ -85,7 +78,7 @@ pub(crate) async fn fan(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let worker = worker(&subject).await?;
     let last = 1_001;
-    let fan = graph(&subject.client, last + 1, (1..last).flat_map(|n| [(0, n), (n, last)]))?;
+    let fan = graph(last + 1, (1..last).flat_map(|n| [(0, n), (n, last)]))?;
     let (took, commits) = time(&subject, vec![fan]).await?;
     worker.shutdown().await;
     subject.remove().await?;
@@ -97,7 +90,7 @@ pub(crate) async fn diamonds(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let worker = worker(&subject).await?;
     let edges = [(0, 1), (0, 2), (1, 3), (2, 3)];
-    let graphs = (0..100).map(|_| graph(&subject.client, 4, edges.into_iter())).collect::<Result<_>>()?;
+    let graphs = (0..100).map(|_| graph(4, edges.into_iter())).collect::<Result<_>>()?;
     let (took, commits) = time(&subject, graphs).await?;
     worker.shutdown().await;
     subject.remove().await?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
 use towpath::GraphId;
-use towpath::core::StopReason;
 use towpath::core::store::{GraphFilter, Page};
+use towpath::core::{Picture, StopReason};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
@@ -44,8 +44,25 @@ struct Show {
     /// The graph.
     #[arg(value_name = "GRAPH-ID")]
     graph: GraphId,
+    /// How to show it: drawn for a terminal, with a table of its nodes; as text that other programs draw; or as JSON,
+    /// which is what `--json` gives.
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
+    format: Format,
     #[command(flatten)]
     view: ViewArgs,
+}
+
+/// A form of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Drawn with lanes, and a table
+    Text,
+    /// A Mermaid flowchart
+    Mermaid,
+    /// Graphviz
+    Dot,
+    /// Everything, by field
+    Json,
 }
 
 impl Graph {
@@ -96,8 +113,15 @@ impl Show {
             let help = format!("list the graphs with `towpath graph list{}`", location.option());
             CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)
         })?;
-        if self.view.json {
-            say::json(&json::graph(&detail))?;
+        let format = if self.view.json { Format::Json } else { self.format };
+        let picture = Picture::of_stored(&detail);
+        match format {
+            Format::Text => {}
+            Format::Mermaid => say::text(&picture.mermaid()),
+            Format::Dot => say::text(&picture.dot()),
+            Format::Json => say::json(&json::graph(&detail))?,
+        }
+        if format != Format::Text {
             return Ok(exit::SUCCEEDED);
         }
         let errors = summary::errors(&client, &detail).await?;
@@ -118,7 +142,14 @@ impl Show {
             say::line(format_args!("ended   {}", words::instant(at)));
         }
         say::line("");
+        let drawing = picture.text();
+        if drawing.lines().count() <= DRAWN_LINES_MAX {
+            say::line(drawing);
+        }
         summary::nodes(&detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
         Ok(exit::SUCCEEDED)
     }
 }
+
+/// A longer drawing only pushes the table away.
+const DRAWN_LINES_MAX: usize = 120;

@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use towpath::core::State;
 use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
-use towpath::{Payload, Timestamp};
+use towpath::core::{Role, SkipKind};
+use towpath::{Condition, End, Payload, Timestamp};
 
 use crate::served::Served;
 use crate::words;
@@ -43,7 +44,11 @@ fn node(node: &NodeLine) -> Value {
         "job": node.job,
         "kind": node.kind,
         "queue": node.queue,
+        "gate": node.role.has(Role::GATE),
+        "may_fail": node.role.has(Role::MAY_FAIL),
+        "at_least": node.role.has(Role::AT_LEAST).then_some(node.parents.need),
         "state": node.state.word(),
+        "skipped": skipped(node.state),
         "cause": node.cause,
         "attempt": node.counters.attempt,
         "failures": node.counters.failures,
@@ -52,8 +57,24 @@ fn node(node: &NodeLine) -> Value {
     })
 }
 
+/// Which kind of skipped, if it is skipped.
+fn skipped(state: State) -> Option<SkipKind> {
+    match state {
+        State::Ended(End::Skipped(kind)) => Some(kind),
+        _ => None,
+    }
+}
+
 fn edge(edge: &EdgeLine) -> Value {
-    json!({ "parent": edge.parent, "child": edge.child })
+    json!({
+        "parent": edge.parent,
+        "child": edge.child,
+        "condition": edge.condition().map(|condition| match condition {
+            Condition::Branch(_) => "branch".to_owned(),
+            other => other.to_string(),
+        }),
+        "branch": edge.label,
+    })
 }
 
 pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {

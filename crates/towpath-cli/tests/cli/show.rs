@@ -53,6 +53,27 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn a_graph_is_drawn_and_written_for_programs_that_draw() {
+    let folder = Folder::with_flow(
+        "[node.load]\nexec = [\"true\"]\n[node.check]\nexec = [\"false\"]\nafter = [\"load\"]\n\
+         [node.report]\nexec = [\"true\"]\nafter = [\"load\"]\n\
+         [node.tell]\nexec = [\"true\"]\nafter = [\"report\", { node = \"check\", on = \"finished\" }]\n",
+    );
+    folder.run(&["run", "flow.toml"]);
+    let graph = folder.newest_graph();
+    let show = |format: &str| folder.run(&["graph", "show", &graph, "--format", format]).stdout;
+    let drawing = "● load  succeeded\n├─┐\n✗ │ check  dead\n│ ● report  succeeded\n├─┘\n● tell  succeeded  after check finished\n";
+    assert!(show("text").contains(drawing), "{}", show("text"));
+    assert!(show("mermaid").contains("    n1[\"check\"]:::dead\n"), "{}", show("mermaid"));
+    assert!(show("mermaid").contains("    n1 -->|\"finished\"| n3\n"), "{}", show("mermaid"));
+    assert!(show("dot").contains("    n1 -> n3 [label=\"finished\"];\n"), "{}", show("dot"));
+    let json: serde_json::Value = serde_json::from_str(&show("json")).unwrap();
+    let edges = json["edges"].as_array().unwrap();
+    let finished = serde_json::json!({"parent": "check", "child": "tell", "condition": "finished", "branch": null});
+    assert!(edges.contains(&finished), "{edges:?}");
+}
+
+#[test]
 fn a_cancelled_graph_says_by_whom_and_why() {
     let folder = Folder::with_flow("name = \"long\"\n[node.a]\nexec = [\"sleep\", \"100\"]");
     let mut run = folder.towpath(&["run", "flow.toml"]).stdout(std::process::Stdio::null()).spawn().unwrap();

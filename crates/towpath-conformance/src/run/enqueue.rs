@@ -117,6 +117,7 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
     let rules = GraphRules {
         keep_us: args.read("keep", span::parse)?.map(whole_micros),
         keep_failed_us: args.read("keep_failed", span::parse)?.map(whole_micros),
+        fail_fast: args.flag("fail_fast"),
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
     args.finish()?;
@@ -235,6 +236,9 @@ fn read_rules(args: &mut Args) -> Result<JobRules, ScriptError> {
     rules.crash_limit = args.number("crash_limit")?.unwrap_or(rules.crash_limit);
     rules.keep_us = args.read("keep", span::parse)?.map(whole_micros);
     rules.keep_failed_us = args.read("keep_failed", span::parse)?.map(whole_micros);
+    for label in args.list("labels").unwrap_or_default() {
+        rules.labels.push(parsed(Label::new(&label))?);
+    }
     Ok(rules)
 }
 

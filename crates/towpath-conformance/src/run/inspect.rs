@@ -1,7 +1,7 @@
 //! Questions: how jobs, graphs, queues, workers and tables stand.
 
-use towpath_core::store::{GraphFilter, JobFilter, Page, StoreResult};
-use towpath_core::{GraphEnd, Kind, Queue, State};
+use towpath_core::store::{GraphFilter, JobFilter, Page, StoreResult, Wanted};
+use towpath_core::{GraphEnd, Kind, NodeName, Queue, State};
 
 use crate::args::Args;
 use crate::error::ScriptError;
@@ -17,6 +17,7 @@ impl<S: Subject> Runner<S> {
             "graphs" => return self.graphs(args).await,
             "job" | "attempts" | "upstream" | "graph" | "graph-input" => return self.one(verb, args).await,
             "ended" => return self.ended(args).await,
+            "ancestors" => return self.ancestors(args).await,
             _ => {}
         }
         let store = self.subject.store();
@@ -90,6 +91,19 @@ impl<S: Subject> Runner<S> {
             _ => return Err(ScriptError::new(format!("{verb:?} is not a question"))),
         };
         self.told(reply)
+    }
+
+    /// `ancestors g/d node=a`, `ancestors g/d kind=echo limit=5`.
+    async fn ancestors(&mut self, mut args: Args) -> Answer {
+        let job = args.word("a job")?;
+        let node = args.read("node", |text| parsed(NodeName::new(text)))?.map(Wanted::Node);
+        let kind = args.read("kind", |text| parsed(Kind::new(text)))?.map(Wanted::Kind);
+        let limit = args.number("limit")?.unwrap_or(1_000);
+        args.finish()?;
+        let wanted = node.or(kind).ok_or_else(|| ScriptError::new("ancestors wants node= or kind="))?;
+        let reply = self.subject.store().ancestors(self.names.job(&job), wanted, limit).await;
+        let say = self.say();
+        self.told(reply.map(|all| all.iter().map(|found| say.ancestor(found)).collect()))
     }
 
     async fn ended(&mut self, mut args: Args) -> Answer {

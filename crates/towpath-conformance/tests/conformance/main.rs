@@ -11,6 +11,7 @@ mod differential;
 mod fan_in;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod faults;
+mod graphs;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod interleavings;
 #[cfg(feature = "postgres")]

@@ -18,7 +18,7 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ("entry", "The journal, only inserted."),
     ("arrival", "The inbox: signals by the id of a run, which need not exist. Only inserted."),
     ("graph", "Graphs, and how they ended."),
-    ("stop", "What holds a graph back: a cancel, a retry, a prune. One row a graph."),
+    ("stop", "What holds a graph back: a cancel, a retry, a prune, a failure. One row a graph."),
     ("node", "Jobs of graphs: their names, and how their parents stand."),
     (
         "edge",

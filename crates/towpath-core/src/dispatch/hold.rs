@@ -17,6 +17,9 @@ pub(super) struct Holding {
     running: usize,
     /// A job whose next crash puts it aside: held until it can run without another such job.
     suspect: Suspect,
+    /// Runs that were stopped while something that they wrote was on its way: what becomes of that decides whether their
+    /// stop still counts.
+    stopped: Vec<Fence>,
     /// Other such jobs that are on their way back.
     returning: Vec<Fence>,
     /// The earliest time at which a running job must be looked at. May be too early, never too late.
@@ -109,6 +112,7 @@ impl Holding {
             queues,
             running: 0,
             suspect: Suspect::None,
+            stopped: Vec::new(),
             returning: Vec::new(),
             look_at: Duration::MAX,
         }
@@ -234,6 +238,18 @@ impl Holding {
     /// Marks a held job as one whose outcome is on its way.
     pub(super) fn settling(&mut self, fence: Fence) {
         self.held.insert(fence, Held { fence, stage: HeldStage::Settling });
+    }
+
+    /// Notes that a run was stopped while something that it wrote was on its way.
+    pub(super) fn stopped_in_flight(&mut self, fence: Fence) {
+        self.stopped.push(fence);
+    }
+
+    /// Whether a run was, once.
+    pub(super) fn take_stopped(&mut self, fence: Fence) -> bool {
+        let before = self.stopped.len();
+        self.stopped.retain(|stopped| *stopped != fence);
+        self.stopped.len() < before
     }
 
     /// A handler is done: frees its slot. `None` if it is not known (any more).

@@ -142,10 +142,14 @@ impl NewGraph {
         let edges = check.edges(&self.edges, |_| None);
         check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
+        check.branches(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
         let (mut nodes, edges) = assemble(self.nodes, edges);
+        if self.rules.fail_fast {
+            fail_fast(&mut nodes, &edges);
+        }
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
         Ok(PreparedGraph { id: self.id, name: self.name, rules: self.rules, input: self.input, nodes, edges })
@@ -166,6 +170,7 @@ impl NewAppend {
         let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
         check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
+        check.branches(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
         }
@@ -193,8 +198,12 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
     let mut spared = vec![0_u32; nodes.len()];
     let mut to_end: Vec<ParentRef> = Vec::new();
     let mut leads: HashSet<ParentRef> = HashSet::new();
+    let mut gates: Vec<bool> = nodes.iter().map(|node| !node.job.rules.labels.is_empty()).collect();
     for edge in &edges {
         parents[edge.child] += 1;
+        if let (ParentRef::New(parent), Some(_)) = (&edge.parent, &edge.label) {
+            gates[*parent] = true;
+        }
     }
     for edge in &edges {
         let optional = match nodes[edge.child].need {
@@ -227,6 +236,9 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
         if node.failure == FailureMode::MayFail {
             role = role.with(Role::MAY_FAIL);
         }
+        if gates[at] {
+            role = role.with(Role::GATE);
+        }
         if children[at] > 0 && spared[at] == children[at] {
             role = role.with(Role::SPARE);
         }
@@ -240,6 +252,31 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
         PreparedNode { name: node.name, job: node.job, role, counters: NodeCounters::fresh(parents[at], need, eager) }
     });
     (prepared.collect(), edges)
+}
+
+/// Marks what a graph that fails fast goes by: which nodes' failures stop it, and which nodes run all the same.
+fn fail_fast(nodes: &mut [PreparedNode], edges: &[PreparedEdge]) {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut handlers: Vec<usize> = Vec::new();
+    let of_failure = [Condition::Failed.table(), Condition::Finished.table()];
+    // The edges to `end`, whose place is past the last node, ask for any end and mean nothing here.
+    for edge in edges.iter().filter(|edge| edge.child < nodes.len()) {
+        if let ParentRef::New(parent) = edge.parent {
+            children[parent].push(edge.child);
+        }
+        if of_failure.contains(&edge.verdicts) {
+            handlers.push(edge.child);
+        }
+    }
+    while let Some(at) = handlers.pop() {
+        if !nodes[at].role.has(Role::HANDLER) {
+            nodes[at].role = nodes[at].role.with(Role::HANDLER);
+            handlers.extend(&children[at]);
+        }
+    }
+    for node in nodes {
+        node.job.rules.fail_fast = !node.role.has(Role::MAY_FAIL) && !node.role.has(Role::SPARE);
+    }
 }
 
 /// Collects problems.
@@ -345,6 +382,20 @@ impl Check {
                 && (need == 0 || need > parents)
             {
                 self.problems.push(GraphProblem::NeedTooLarge { node: node.name.clone(), need, parents });
+            }
+        }
+    }
+
+    /// A gate that declares its branches has no others. One that was stored before is not looked at: its own
+    /// attempt fails if it chooses what it has not declared.
+    fn branches(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) {
+        for edge in edges {
+            let (ParentRef::New(gate), Some(label)) = (&edge.parent, &edge.label) else { continue };
+            let (gate, child) = (&nodes[*gate], nodes[edge.child].name.clone());
+            let labels = &gate.job.rules.labels;
+            if !labels.is_empty() && !labels.contains(label) {
+                let (gate, label, labels) = (gate.name.clone(), label.clone(), labels.clone());
+                self.problems.push(GraphProblem::UnknownBranch { gate, child, label, labels });
             }
         }
     }
@@ -506,6 +557,33 @@ mod tests {
         let mut g = graph(&["a", "b"], &[("a", "b")]);
         g.nodes[1].need = Need::AtLeast(2);
         assert_eq!(problems(g), ["b needs at least 2 of its 1 parents: ask for 1 to 1"]);
+    }
+
+    #[test]
+    fn a_branch_that_the_gate_does_not_have_is_refused() {
+        let mut g = graph(&["gate", "a", "b"], &[]);
+        g.nodes[0].job.rules.labels = vec![Label::from_stored("yes"), Label::from_stored("no")];
+        let to = |child: &str, label: &str| NewEdge {
+            parent: name("gate"),
+            child: name(child),
+            condition: Condition::Branch(Label::from_stored(label)),
+        };
+        g.edges = vec![to("a", "yes"), to("b", "maybe")];
+        assert_eq!(problems(g), ["b waits for the branch maybe of gate, which has only yes, no: ask for one of these"]);
+    }
+
+    #[test]
+    fn in_a_graph_that_fails_fast_what_an_edge_of_a_failure_leads_to_is_marked() {
+        let mut g = graph(&["a", "b", "handler", "after", "spare"], &[("a", "b"), ("handler", "after")]);
+        g.rules.fail_fast = true;
+        g.nodes[4].failure = FailureMode::MayFail;
+        g.edges.push(NewEdge { parent: name("b"), child: name("handler"), condition: Condition::Failed });
+        let prepared = g.prepare().unwrap();
+        let marked = |mark: fn(&PreparedNode) -> bool| {
+            prepared.nodes().iter().filter(|n| mark(n)).map(|n| n.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(|node| node.role.has(Role::HANDLER)), ["handler", "after"]);
+        assert_eq!(marked(|node| node.job.rules.fail_fast), ["a", "b", "handler", "after"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::id::JobId;
 use crate::limits;
-use crate::name::NodeName;
+use crate::name::{InvalidName, Label, NodeName};
 
 /// One thing wrong with a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,28 @@ pub enum GraphProblem {
         /// What it has.
         parents: u32,
     },
+    /// An edge that asks for a branch which its gate does not have.
+    UnknownBranch {
+        /// The gate.
+        gate: NodeName,
+        /// The node that waits for the branch.
+        child: NodeName,
+        /// The branch asked for.
+        label: Label,
+        /// Those that the gate has.
+        labels: Vec<Label>,
+    },
+    /// An edge from a node of another graph.
+    OtherGraph {
+        /// The node that was to wait.
+        child: NodeName,
+        /// The node of the other graph.
+        parent: NodeName,
+        /// The other graph.
+        graph: String,
+    },
+    /// A name that cannot be one.
+    Name(InvalidName),
     /// An edge to a node that was there before.
     ExistingChild(NodeName),
     /// More nodes than allowed.
@@ -85,6 +107,21 @@ impl fmt::Display for GraphProblem {
             Self::NeedTooLarge { node, need, parents } => {
                 write!(f, "{node} needs at least {need} of its {parents} parents: ask for 1 to {parents}")
             }
+            Self::UnknownBranch { gate, child, label, labels } => {
+                let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
+                let labels = labels.join(", ");
+                write!(
+                    f,
+                    "{child} waits for the branch {label} of {gate}, which has only {labels}: ask for one of these"
+                )
+            }
+            Self::OtherGraph { child, parent, graph } => {
+                write!(
+                    f,
+                    "{child} has an edge with {parent}, a node of another graph ({graph}): use nodes of one graph"
+                )
+            }
+            Self::Name(problem) => problem.fmt(f),
             Self::ExistingChild(node) => write!(f, "{node} was in the graph before and can get no new parent"),
             Self::TooManyNodes(nodes) => {
                 write!(f, "it has {nodes} nodes, at most {} are allowed", limits::GRAPH_NODES_MAX)

@@ -1,7 +1,6 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
@@ -92,15 +91,13 @@ impl Transaction<'_> {
     fn stop(&mut self, id: GraphId, line: StopLine) -> Changed {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let reason = line.reason;
-        if let Entry::Vacant(entry) = self.tables.stop.entry(graph) {
-            entry.insert(reason);
+        let held = self.tables.stop.get(&graph).copied();
+        // A cancel goes further than a failure: no handler of it runs either.
+        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
             let note = CancelNote { actor: line.actor.clone(), reason: line.why.clone() };
+            self.tables.stop.insert(graph, reason);
             self.tables.stopped.insert(graph, line);
-            if reason == StopReason::Cancel {
-                self.news.cancel = true;
-                let begun: Vec<Key> = self.tables.nodes_of(graph).filter(|job| self.tables.has_begun(*job)).collect();
-                begun.into_iter().for_each(|job| self.tell_of_cancel(job, &note));
-            }
+            self.tell_runs_of(graph, &note);
         }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {

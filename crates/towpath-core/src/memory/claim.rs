@@ -1,6 +1,5 @@
 //! Gives a worker what it asked for: decisions first, then jobs by queue, priority and arrival.
 
-use crate::lifecycle::StopReason;
 use crate::limits;
 use crate::store::{Claim, Counters, QueueClaim};
 
@@ -84,8 +83,8 @@ impl Transaction<'_> {
     fn claim_slot(&mut self, slot: Slot, holder: &mut Holder) {
         let Some(row) = self.tables.ready.remove(&slot) else { return };
         self.tables.ready_by_job.remove(&row.job);
-        let stop = self.tables.stop_of(row.job);
-        if stop.is_some_and(|stop| stop != StopReason::Cancel || !self.tables.has_begun(row.job)) {
+        let obeys = self.tables.has_begun(row.job) && self.tables.cancelled_by(row.job).is_some();
+        if self.tables.held_back(row.job).is_some() && !obeys {
             self.hold(row.job, With::Stopped, row.counters, holder);
         } else {
             let counters = Counters { attempt: row.counters.attempt + 1, ..row.counters };

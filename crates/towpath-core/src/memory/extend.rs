@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::id::Fence;
-use crate::lifecycle::{Cause, StopReason};
+use crate::lifecycle::Cause;
 use crate::store::{Beat, BeatReply, Intent};
 
 use super::Transaction;
@@ -78,11 +78,11 @@ impl Transaction<'_> {
         let held = self.tables.held_by(worker).into_iter();
         held.filter_map(|job| {
             let row = self.tables.running.get(&job).filter(|row| row.with == With::Handler)?;
+            // A run is told by an arrival.
             if self.tables.run.contains_key(&job) {
                 return None;
             }
-            let stopped = || Cause::GraphStopped { stop: StopReason::Cancel };
-            let cause = row.cancel.clone().or_else(|| self.tables.is_cancelled(job).then(stopped))?;
+            let cause = row.cancel.clone().or_else(|| self.tables.cancelled_by(job))?;
             Some((self.tables.fence(job, row, beat.worker), cause))
         })
         .collect()

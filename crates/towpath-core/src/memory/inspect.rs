@@ -91,7 +91,7 @@ impl Tables {
         Some(JobDetail {
             line,
             input: new.input.clone(),
-            rules: new.rules,
+            rules: new.rules.clone(),
             deadline: new.deadline,
             tags: new.tags.clone(),
             headers: new.headers.clone(),

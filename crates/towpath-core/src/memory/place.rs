@@ -152,6 +152,9 @@ impl Transaction<'_> {
         if let Some(record) = ending.record {
             self.keep_attempt(job, record, started_at.unwrap_or(self.now));
         }
+        if let (Some(stop), Some(node)) = (ending.stop, self.tables.node.get(&job)) {
+            self.stops.push((node.graph, stop));
+        }
         if let Some(output) = ending.output {
             self.tables.output.insert(job, output);
         }

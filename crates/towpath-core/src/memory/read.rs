@@ -1,28 +1,61 @@
 //! What the runtime and the core's plans read.
 
+use std::collections::BTreeSet;
+
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Ended, Entry, InboxLine, Peer, Upstream};
+use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 
 use super::tables::{Key, Tables};
 
 impl Tables {
     pub(super) fn upstream(&self, job: JobId) -> Vec<Upstream> {
-        let parents = self.job_by_id.get(&job).and_then(|key| self.job.get(key)).map(|row| row.parents.as_slice());
-        let parents = parents.unwrap_or_default().iter();
-        parents
-            .filter_map(|parent| {
-                Some(Upstream {
-                    node: self.node.get(parent)?.name.clone(),
-                    state: self.state(*parent),
-                    output: self.output.get(parent).cloned(),
-                    error: self.last_error(*parent),
-                })
-            })
+        self.job_by_id
+            .get(&job)
+            .map_or(&[][..], |key| self.parents(*key))
+            .iter()
+            .filter_map(|p| self.seen(*p))
             .collect()
+    }
+
+    pub(super) fn ancestors(&self, job: JobId, wanted: &Wanted, limit: u32) -> Vec<Ancestor> {
+        let Some(job) = self.job_by_id.get(&job) else { return Vec::new() };
+        let mut above: BTreeSet<Key> = self.parents(*job).iter().copied().collect();
+        let found = self.wanted(&above, wanted, limit);
+        if !found.is_empty() {
+            return found;
+        }
+        let mut ahead: Vec<Key> = above.iter().copied().collect();
+        while let Some(job) = ahead.pop() {
+            ahead.extend(self.parents(job).iter().copied().filter(|parent| above.insert(*parent)));
+        }
+        self.wanted(&above, wanted, limit)
+    }
+
+    fn wanted(&self, above: &BTreeSet<Key>, wanted: &Wanted, limit: u32) -> Vec<Ancestor> {
+        let found = above.iter().filter_map(|job| {
+            let kind = &self.job.get(job)?.new.kind;
+            wanted.is(self.node.get(job)?.name.as_str(), kind.as_str()).then_some((*job, kind))
+        });
+        let found = found.take(limit as usize);
+        found.filter_map(|(job, kind)| Some(Ancestor { kind: kind.clone(), upstream: self.seen(job)? })).collect()
+    }
+
+    fn parents(&self, job: Key) -> &[Key] {
+        self.job.get(&job).map(|row| row.parents.as_slice()).unwrap_or_default()
+    }
+
+    /// A node as those below it see it.
+    fn seen(&self, job: Key) -> Option<Upstream> {
+        Some(Upstream {
+            node: self.node.get(&job)?.name.clone(),
+            state: self.state(job),
+            output: self.output.get(&job).cloned(),
+            error: self.last_error(job),
+        })
     }
 
     pub(super) fn graph_input(&self, graph: GraphId) -> Option<Payload> {

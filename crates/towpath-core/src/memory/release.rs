@@ -6,11 +6,22 @@ use super::Transaction;
 use super::place::Holder;
 use super::tables::{Key, With};
 use crate::fault::{self, Fault};
-use crate::store::Counters;
+use crate::store::{CancelNote, Counters, StopLine};
 
 impl Transaction<'_> {
     /// Counts jobs that have just ended. Answers the children that came for a decision, by key.
     pub(super) fn release(&mut self, ended: &[Key]) -> Vec<Key> {
+        for (graph, stop) in std::mem::take(&mut self.stops) {
+            if self.tables.stop.contains_key(&graph) {
+                continue;
+            }
+            let (actor, why) = ("towpath".to_owned(), "a node failed".to_owned());
+            let note = CancelNote { actor: actor.clone(), reason: why.clone() };
+            self.tables.stop.insert(graph, stop);
+            self.tables.stopped.insert(graph, StopLine { reason: stop, at: self.now, actor, why });
+            self.news.cancel = true;
+            self.tell_runs_of(graph, &note);
+        }
         let mut children: BTreeSet<Key> = BTreeSet::new();
         for parent in ended {
             let tables = &mut *self.tables;

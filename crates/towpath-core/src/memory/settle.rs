@@ -2,7 +2,7 @@
 
 use crate::fault::{self, Fault};
 use crate::id::Incarnation;
-use crate::lifecycle::{Cause, End, StopReason};
+use crate::lifecycle::End;
 use crate::payload::Payload;
 use crate::store::{Closing, Counters, Ending, Move, Settle, Settled};
 use crate::time::Timestamp;
@@ -22,10 +22,7 @@ impl Transaction<'_> {
         let Some(running) = held else {
             return Settled::Stale;
         };
-        let cancel = running
-            .cancel
-            .clone()
-            .or_else(|| self.tables.is_cancelled(job).then_some(Cause::GraphStopped { stop: StopReason::Cancel }));
+        let cancel = running.cancel.clone().or_else(|| self.tables.cancelled_by(job));
         let with = running.with;
         // A run is cancelled by an arrival, which its function obeys.
         let cancel = cancel.filter(|_| with != With::Handler || !self.tables.run.contains_key(&job));
@@ -86,7 +83,7 @@ impl Transaction<'_> {
         answer
     }
 
-    fn append_entries(&mut self, job: Key, journal: Vec<Payload>) {
+    pub(super) fn append_entries(&mut self, job: Key, journal: Vec<Payload>) {
         let Some(run) = self.tables.run.get_mut(&job) else { return };
         for payload in journal {
             self.tables.entry.insert((job, run.chapter, run.entries), EntryRow { payload, at: self.now });

@@ -33,6 +33,7 @@ impl Transaction<'_> {
         self.tables.arrival_by_dedup.extend(dedup.clone().map(|dedup| (run.clone(), dedup)));
         let seq = self.tables.draw();
         self.wake(&run);
+        self.news.signalled.push(run.clone());
         self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now });
     }
 
@@ -44,6 +45,13 @@ impl Transaction<'_> {
             return;
         }
         self.keep_arrival(arrival);
+    }
+
+    /// Tells those runs of a graph that have begun and that its stop cancels.
+    pub(super) fn tell_runs_of(&mut self, graph: Key, note: &CancelNote) {
+        let is_told = |job: &Key| self.tables.has_begun(*job) && self.tables.cancelled_by(*job).is_some();
+        let told: Vec<Key> = self.tables.nodes_of(graph).filter(is_told).collect();
+        told.into_iter().for_each(|job| self.tell_of_cancel(job, note));
     }
 
     /// Makes a parked run ready.

@@ -313,6 +313,18 @@ impl Tables {
         self.stop_of(job) == Some(StopReason::Cancel)
     }
 
+    /// What keeps a job from its handler: the stop of its graph, unless it handles the failure that stopped it.
+    pub(super) fn held_back(&self, job: Key) -> Option<StopReason> {
+        let is_handler = || self.node.get(&job).is_some_and(|node| node.role.has(Role::HANDLER));
+        self.stop_of(job).filter(|stop| *stop != StopReason::Fail || !is_handler())
+    }
+
+    /// Why a job that runs is to stop, if its graph asks for it.
+    pub(super) fn cancelled_by(&self, job: Key) -> Option<Cause> {
+        let stop = self.held_back(job)?;
+        matches!(stop, StopReason::Cancel | StopReason::Fail).then_some(Cause::GraphStopped { stop })
+    }
+
     /// Whether a job is the hidden last node of a graph.
     pub(super) fn is_end(&self, job: Key) -> bool {
         self.node.get(&job).is_some_and(|node| node.role.has(Role::END))

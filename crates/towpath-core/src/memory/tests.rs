@@ -353,7 +353,7 @@ fn ended_jobs_are_pruned_when_their_time_has_come() {
     let mut bench = Bench::new();
     let rules = JobRules { keep_us: Some(1_000_000), ..JobRules::default() };
     for at in 1..=3 {
-        bench.enqueue(Item::job(job(at).rules(rules))).unwrap();
+        bench.enqueue(Item::job(job(at).rules(rules.clone()))).unwrap();
     }
     let held = bench.claim(3);
     bench.turn(held.iter().map(succeeded).collect(), 0);

@@ -135,7 +135,7 @@ impl Tables {
             version: row.new.version,
             queue: row.new.queue.clone(),
             counters: running.counters,
-            rules: row.new.rules,
+            rules: row.new.rules.clone(),
             deadline: row.new.deadline,
             node: self.node_ref(job),
         })
@@ -148,7 +148,7 @@ impl Tables {
             id: row.new.id,
             node: self.node_ref(job),
             counters: running.counters,
-            rules: row.new.rules,
+            rules: row.new.rules.clone(),
             why: self.why(job, running.with),
         })
     }

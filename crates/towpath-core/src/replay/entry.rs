@@ -55,6 +55,8 @@ pub enum OpKind {
     Deadline,
     /// Work outside, recorded when it is done.
     Step,
+    /// Work in the store's database, recorded with what it wrote.
+    Transact,
     /// A wait for an instant.
     Timer,
     /// A wait for a signal.
@@ -68,6 +70,7 @@ impl OpKind {
             Self::Cancel => "cancel",
             Self::Deadline => "deadline",
             Self::Step => "step",
+            Self::Transact => "transaction",
             Self::Timer => "timer",
             Self::Signal => "signal",
         }
@@ -159,6 +162,9 @@ pub enum Entry {
         /// The number in the inbox of the signal that it took.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arrival: Option<i64>,
+        /// Whether the line was committed by itself, with rows of the application's: what it has caused comes after it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        alone: bool,
     },
     /// The function returned.
     Ended {
@@ -295,6 +301,7 @@ mod tests {
             at: Timestamp::from_micros(7),
             outcome: Outcome::of(&("a", 1)).unwrap(),
             arrival: None,
+            alone: false,
         };
         let payload = entry.encode().unwrap();
         let text = r#"{"done":{"pos":3,"op":{"kind":"step","name":"charge","version":2,"input":"000000000000fb95"},"at":7,"outcome":["a",1]}}"#;

@@ -177,6 +177,11 @@ impl Ops {
         pos
     }
 
+    /// Whether work is asked for that was not started.
+    pub(super) fn has_commands(&self) -> bool {
+        !self.lock().commands.is_empty()
+    }
+
     /// Whether the outcome of a place is recorded, so that its input is not needed.
     pub fn is_recorded(&self, pos: Pos) -> bool {
         self.lock().record.is_done(pos)

@@ -30,6 +30,7 @@ pub(super) struct Recorded {
     pub(super) pos: Pos,
     pub(super) at: Timestamp,
     pub(super) outcome: Outcome,
+    pub(super) alone: bool,
 }
 
 impl Record {
@@ -51,11 +52,11 @@ impl Record {
             Entry::Patched { id } => {
                 self.patched.insert(id);
             }
-            Entry::Done { pos, op, at, outcome, arrival } => {
+            Entry::Done { pos, op, at, outcome, arrival, alone } => {
                 self.note(pos, op);
                 self.done.insert(pos);
                 self.taken.extend(arrival);
-                self.deliveries.push_back(Recorded { pos, at, outcome });
+                self.deliveries.push_back(Recorded { pos, at, outcome, alone });
             }
             Entry::Ended { .. } => self.has_ended = true,
         }
@@ -105,6 +106,11 @@ impl Record {
     pub(super) fn missed(&self, pos: Pos, how: Disagreement) -> Box<Mismatch> {
         let journal = self.idents.get(&pos).cloned();
         Box::new(Mismatch { pos, how, journal, code: None, place: None })
+    }
+
+    /// Whether the delivery that was taken last is the last, and nothing follows it.
+    pub(super) fn is_at_its_end(&self) -> bool {
+        self.deliveries.is_empty() && self.unreached.is_empty() && !self.has_ended
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -3,7 +3,7 @@
 use async_broadcast::{InactiveReceiver, Receiver, RecvError, Sender};
 
 use crate::id::{GraphId, Incarnation, JobId};
-use crate::name::Queue;
+use crate::name::{Queue, RunId};
 
 /// Something that may be worth a look.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub enum Hint {
     Ended(JobId),
     /// A graph ended.
     GraphEnded(GraphId),
+    /// A signal came for this run.
+    Signalled(RunId),
     /// Somebody asked to cancel something that runs.
     Cancel,
     /// Anything may have happened: hints were lost, or another process has written.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::graph::{GraphEnd, NodeCounters, Role, VerdictTable};
+use crate::graph::{Condition, GraphEnd, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
@@ -264,6 +264,17 @@ pub struct EdgeLine {
     pub verdicts: VerdictTable,
     /// The branch that it asks for.
     pub label: Option<Label>,
+}
+
+impl EdgeLine {
+    /// What it asks for, if this build knows it.
+    pub fn condition(&self) -> Option<Condition> {
+        if let Some(label) = &self.label {
+            return Some(Condition::Branch(label.clone()));
+        }
+        let known = [Condition::Succeeded, Condition::Finished, Condition::Failed, Condition::Joined];
+        known.into_iter().find(|condition| condition.table() == self.verdicts)
+    }
 }
 
 /// A queue.

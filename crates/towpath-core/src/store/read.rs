@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::id::{Incarnation, JobId};
 use crate::lifecycle::{Cause, State};
-use crate::name::{Label, NodeName};
+use crate::name::{Kind, Label, NodeName};
 use crate::payload::{DecodeError, Payload};
 use crate::time::Timestamp;
 
@@ -46,6 +46,34 @@ impl Upstream {
         let read = self.output.as_ref().map(Payload::decode).transpose();
         read.map_err(|e| DecodeError { problem: format!("the output of node {}: {}", self.node, e.problem) })
     }
+}
+
+/// Which ancestors of a node are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The one of this name.
+    Node(NodeName),
+    /// Those of this kind.
+    Kind(Kind),
+}
+
+impl Wanted {
+    /// Whether a node of this name and kind is one.
+    pub fn is(&self, name: &str, kind: &str) -> bool {
+        match self {
+            Self::Node(wanted) => wanted.as_str() == name,
+            Self::Kind(wanted) => wanted.as_str() == kind,
+        }
+    }
+}
+
+/// A node above another one, as the other one may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its kind.
+    pub kind: Kind,
+    /// How it stands, and what it left.
+    pub upstream: Upstream,
 }
 
 /// A worker that holds a lease, or held one.

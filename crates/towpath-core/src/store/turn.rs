@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::graph::{Count, GraphEnd, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
-use crate::lifecycle::{Cause, End};
+use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
 use crate::name::{Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
@@ -161,12 +161,14 @@ pub struct Ending {
     pub counters: Counters,
     /// What to keep of the last attempt.
     pub record: Option<AttemptRecord>,
+    /// What it holds its graph back for, if it does. A stop that is there already stays.
+    pub stop: Option<StopReason>,
 }
 
 impl Ending {
     /// An end without output, branches or record.
     pub fn plain(end: End, cause: Option<Cause>, keep: Duration, counters: Counters) -> Self {
-        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None }
+        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None, stop: None }
     }
 }
 

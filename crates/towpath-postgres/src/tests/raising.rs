@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use towpath_core::store::{Assigned, Claimed, Enqueue, Item, Settle, Settled};
 use towpath_core::{
-    Cause, Due, End, GraphId, GraphName, GraphRules, JobId, Kind, NewEdge, NewGraph, NewJob, NewNode, NodeName, Report,
-    Retry, State, Store, StoreErrorKind, settle_refused, settle_report,
+    Cause, Condition, Due, End, GraphId, GraphName, GraphRules, JobId, Kind, NewEdge, NewGraph, NewJob, NewNode,
+    NodeName, Report, Retry, State, StopReason, Store, StoreErrorKind, settle_refused, settle_report,
 };
 
 use super::{Bench, job};
@@ -27,6 +27,29 @@ async fn enqueue(bench: &Bench, numbers: std::ops::RangeInclusive<u8>, due: Due)
     for number in numbers {
         bench.enqueue(NewJob { due, ..job(number) }).await;
     }
+}
+
+async fn enqueue_graph(bench: &Bench, numbers: std::ops::RangeInclusive<u8>, edges: &[NewEdge], rules: GraphRules) {
+    let node = |at: u8| NewNode::new(NodeName::from_stored(&format!("n{at}")), job(at));
+    let graph = NewGraph {
+        id: GraphId::from_bytes([1; 16]),
+        name: GraphName::from_stored("raising"),
+        rules,
+        input: None,
+        nodes: numbers.map(node).collect(),
+        edges: edges.to_vec(),
+    };
+    let item = Item::Graph(Box::new(graph.prepare().unwrap()));
+    bench.store.enqueue(Enqueue::one(item)).await.unwrap();
+}
+
+fn edge(parent: &str, child: &str) -> NewEdge {
+    NewEdge::new(NodeName::from_stored(parent), NodeName::from_stored(child))
+}
+
+async fn stopped(bench: &Bench) -> Option<StopReason> {
+    let detail = bench.store.inspect().graph(GraphId::from_bytes([1; 16])).await.unwrap().unwrap();
+    detail.stopped.map(|line| line.reason)
 }
 
 fn claimed(assigned: Vec<Assigned>) -> Vec<Claimed> {
@@ -127,19 +150,7 @@ async fn a_row_that_cannot_even_be_set_aside_stays_and_stops_no_claim() {
 #[tokio::test]
 async fn a_node_that_raises_leaves_its_children_to_the_quarantine_and_other_nodes_theirs() {
     let Some(mut bench) = Bench::new().await else { return };
-    let name = |name: &str| NodeName::from_stored(name);
-    let node = |at: u8| NewNode::new(name(&format!("n{at}")), job(at));
-    let edge = |parent: &str, child: &str| NewEdge::new(name(parent), name(child));
-    let graph = NewGraph {
-        id: GraphId::from_bytes([1; 16]),
-        name: GraphName::from_stored("pairs"),
-        rules: GraphRules::default(),
-        input: None,
-        nodes: (1..=4).map(node).collect(),
-        edges: vec![edge("n1", "n3"), edge("n2", "n4")],
-    };
-    let item = Item::Graph(Box::new(graph.prepare().unwrap()));
-    bench.store.enqueue(Enqueue::one(item)).await.unwrap();
+    enqueue_graph(&bench, 1..=4, &[edge("n1", "n3"), edge("n2", "n4")], GraphRules::default()).await;
     let held = claimed(bench.turn(Vec::new(), 10).await.assigned);
     assert_eq!(numbers(&held), [1, 2]);
     raise(&bench, "ready", 3).await;
@@ -150,6 +161,40 @@ async fn a_node_that_raises_leaves_its_children_to_the_quarantine_and_other_node
     let reply = bench.turn(vec![aside], 0).await;
     assert_eq!(reply.settled, [Settled::Done]);
     assert!(matches!(&reply.assigned[..], [Assigned::Decision(child)] if child.id == JobId::from_bytes([3; 16])));
+    bench.finish().await;
+}
+
+#[tokio::test]
+async fn two_failures_beside_an_outcome_that_raises_stop_their_graph_once_all_is_judged() {
+    let Some(mut bench) = Bench::new().await else { return };
+    enqueue(&bench, 9..=9, Due::Now).await;
+    enqueue_graph(&bench, 1..=3, &[], GraphRules { fail_fast: true, ..GraphRules::default() }).await;
+    let held = claimed(bench.turn(Vec::new(), 3).await.assigned);
+    assert_eq!(numbers(&held), [9, 1, 2]);
+    raise(&bench, "attempt", 9).await;
+    let failed = Report::Failed { error: "no".into(), retry: Retry::Never, log: None };
+    let settle = held.iter().map(|job| settle_report(&job.head, failed.clone())).collect();
+    let reply = bench.turn(settle, 9).await;
+    assert_eq!(reply.settled, [Settled::Refused, Settled::Done, Settled::Done], "neither failure cancels the other");
+    assert!(matches!(&reply.assigned[..], [Assigned::Decision(rest)] if rest.id == JobId::from_bytes([3; 16])));
+    assert_eq!(stopped(&bench).await, Some(StopReason::Fail));
+    bench.finish().await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_set_aside_stops_a_graph_that_fails_fast() {
+    let Some(mut bench) = Bench::new().await else { return };
+    let handles = [NewEdge { condition: Condition::Failed, ..edge("n1", "n3") }];
+    enqueue_graph(&bench, 1..=3, &handles, GraphRules { fail_fast: true, ..GraphRules::default() }).await;
+    raise(&bench, "running", 1).await;
+    let reply = bench.turn(Vec::new(), 9).await;
+    assert_eq!(state(&bench, 1).await.0, State::Ended(End::Quarantined));
+    assert_eq!(stopped(&bench).await, Some(StopReason::Fail));
+    assert!(matches!(&reply.assigned[..], [Assigned::Decision(rest)] if rest.id == JobId::from_bytes([2; 16])));
+    enqueue(&bench, 4..=4, Due::Now).await;
+    raise(&bench, "running", 4).await;
+    let held = claimed(bench.turn(Vec::new(), 9).await.assigned);
+    assert_eq!(numbers(&held), [3], "what handles the failure runs, when claimed job by job too");
     bench.finish().await;
 }
 

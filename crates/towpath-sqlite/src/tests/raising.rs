@@ -3,7 +3,8 @@
 use futures_executor::block_on;
 use towpath_core::store::{Assigned, Claimed, Ending, Enqueue, Item, Move, Placed, Settle, Settled};
 use towpath_core::{
-    Cause, Due, End, JobId, NewJob, Report, Retry, State, Store, StoreErrorKind, settle_refused, settle_report,
+    Cause, Due, End, GraphId, GraphName, GraphRules, JobId, NewGraph, NewJob, NewNode, NodeName, Report, Retry, State,
+    StopReason, Store, StoreErrorKind, settle_refused, settle_report,
 };
 
 use super::{folder, id, job, one, open, register, take_turn, worker};
@@ -24,6 +25,26 @@ fn raise(store: &SqliteStore, table: &str, number: u64) {
 fn enqueue(store: &SqliteStore, jobs: impl Iterator<Item = NewJob>) {
     let answers = block_on(store.enqueue(Enqueue { items: jobs.map(Item::job).collect() })).unwrap().items;
     assert!(answers.iter().all(|answer| *answer == Ok(Placed::Inserted)));
+}
+
+/// Lone nodes of one graph.
+fn enqueue_failing_fast(store: &SqliteStore, numbers: std::ops::RangeInclusive<u64>) {
+    let node = |at: u64| NewNode::new(NodeName::from_stored(&format!("n{at}")), job(at));
+    let graph = NewGraph {
+        id: GraphId::from_bytes([1; 16]),
+        name: GraphName::from_stored("raising"),
+        rules: GraphRules { fail_fast: true, ..GraphRules::default() },
+        input: None,
+        nodes: numbers.map(node).collect(),
+        edges: Vec::new(),
+    };
+    let item = Item::Graph(Box::new(graph.prepare().unwrap()));
+    block_on(store.enqueue(Enqueue::one(item))).unwrap();
+}
+
+fn stopped(store: &SqliteStore) -> Option<StopReason> {
+    let detail = block_on(store.inspect().graph(GraphId::from_bytes([1; 16]))).unwrap().unwrap();
+    detail.stopped.map(|line| line.reason)
 }
 
 fn claimed(assigned: Vec<Assigned>) -> Vec<Claimed> {
@@ -116,6 +137,36 @@ fn a_row_that_cannot_even_be_set_aside_stays_and_stops_no_claim() {
     let aside = Ending::plain(End::Quarantined, None, std::time::Duration::ZERO, held[0].head.counters);
     let aside = Settle { then: Move::End(aside), ..done(&held[0]) };
     assert_eq!(take_turn(&store, worker(1), 2, vec![aside, done(&held[1])], 10).settled, [Settled::Done; 2]);
+}
+
+#[test]
+fn two_failures_beside_an_outcome_that_raises_stop_their_graph_once_all_is_judged() {
+    let folder = folder();
+    let store = open(&folder);
+    register(&store, worker(1));
+    enqueue(&store, [job(9)].into_iter());
+    enqueue_failing_fast(&store, 1..=3);
+    let held = claimed(take_turn(&store, worker(1), 1, Vec::new(), 3).assigned);
+    assert_eq!(held.iter().map(|job| job.head.id).collect::<Vec<_>>(), [id(9), id(1), id(2)]);
+    raise(&store, "attempt", 9);
+    let failed = Report::Failed { error: "no".into(), retry: Retry::Never, log: None };
+    let settle = held.iter().map(|job| settle_report(&job.head, failed.clone())).collect();
+    let reply = take_turn(&store, worker(1), 2, settle, 9);
+    assert_eq!(reply.settled, [Settled::Refused, Settled::Done, Settled::Done], "neither failure cancels the other");
+    assert!(matches!(&reply.assigned[..], [Assigned::Decision(rest)] if rest.id == id(3)), "{:?}", reply.assigned);
+    assert_eq!(stopped(&store), Some(StopReason::Fail));
+}
+
+#[test]
+fn a_node_that_is_set_aside_stops_a_graph_that_fails_fast() {
+    let folder = folder();
+    let store = open(&folder);
+    register(&store, worker(1));
+    enqueue_failing_fast(&store, 1..=2);
+    raise(&store, "running", 1);
+    take_turn(&store, worker(1), 1, Vec::new(), 9);
+    assert_eq!(state(&store, id(1)).0, State::Ended(End::Quarantined));
+    assert_eq!(stopped(&store), Some(StopReason::Fail));
 }
 
 #[test]

@@ -253,6 +253,11 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.priority = priority)
     }
 
+    /// How many workers in a row may die under it before it is set aside (3).
+    pub fn crash_limit(self, limit: u32) -> Self {
+        self.with(|job| job.rules.crash_limit = limit)
+    }
+
     /// Adds a tag.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))

@@ -17,6 +17,7 @@ use super::op::Op;
 use super::race::{self, RaceTuple};
 use super::signal::Signal;
 use super::step::{self, Policy, Step, StepCx, StepError, StepWork};
+use super::transact::TxStep;
 
 /// The operations of a run, for its function. It belongs to one run and cannot leave it: its lifetime is its brand.
 ///
@@ -76,7 +77,20 @@ impl<'r> Cx<'r> {
         E: Serialize + DeserializeOwned + fmt::Display + Send + 'static,
     {
         let place = Location::caller();
-        self.work(step.name, step.policy, input, place, step::decode, || StepWork::of(step, input))
+        self.work((OpKind::Step, step.name), step.policy, input, place, step::decode, || StepWork::of(step, input))
+    }
+
+    /// Does a piece in the store's own database: what it writes there and its result are recorded in one commit, so that it
+    /// is done exactly once.
+    #[track_caller]
+    pub fn transact<K, I, O, E>(&self, step: TxStep<K, I, O, E>, input: &I) -> Op<'r, Result<O, StepError<E>>>
+    where
+        I: Serialize + DeserializeOwned + Send + 'static,
+        O: Serialize + DeserializeOwned + Send + 'static,
+        E: Serialize + DeserializeOwned + fmt::Display + Send + 'static,
+    {
+        let what = (OpKind::Transact, step.name);
+        self.work(what, step.policy, input, Location::caller(), step::decode, || step.work(input))
     }
 
     /// Runs a step that is written in place. What the closure captures is not compared on replay: give it as the input of
@@ -120,19 +134,19 @@ impl<'r> Cx<'r> {
         O: Serialize + DeserializeOwned + Send + 'static,
         E: Serialize + DeserializeOwned + fmt::Display + Send + 'static,
     {
-        self.work(name, Policy::DEFAULT, input, place, step::decode, || {
+        self.work((OpKind::Step, name), Policy::DEFAULT, input, place, step::decode, || {
             let work = Arc::new(work);
             let attempt = move |cx: StepCx| {
                 let work = Arc::clone(&work);
                 step::attempt::<O, E>(move || Box::pin(work(cx)), None, None)
             };
-            Ok(StepWork { input: Outcome::null(), attempt: Arc::new(attempt), policy: Policy::DEFAULT })
+            Ok(StepWork::outside(attempt))
         })
     }
 
     fn work<I: Serialize, T>(
         &self,
-        name: &'static str,
+        (kind, name): (OpKind, &'static str),
         policy: Policy,
         input: &I,
         place: &'static Location<'static>,
@@ -148,7 +162,7 @@ impl<'r> Cx<'r> {
             Ok(input) => input,
             Err(e) => return unencodable(e.problem),
         };
-        let ident = Ident { kind: OpKind::Step, name: name.into(), version: policy.version, input };
+        let ident = Ident { kind, name: name.into(), version: policy.version, input };
         // What is recorded needs no input and no work.
         let work: Work = if self.ops().is_recorded(pos) {
             Box::new(())
@@ -233,7 +247,7 @@ impl<'r> Cx<'r> {
                 Ok(_) => Ok(Ok(())),
                 Err(error) => Ok(Err(error.to_string())),
             };
-            cx.work(step.name, step.policy, &input, place, decode, || StepWork::of(step, &input))
+            cx.work((OpKind::Step, step.name), step.policy, &input, place, decode, || StepWork::of(step, &input))
         });
         self.inner.undos.lock().unwrap_or_else(PoisonError::into_inner).push(undo);
     }

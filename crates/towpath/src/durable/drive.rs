@@ -1,21 +1,22 @@
 //! Drives one run from its claim to its park or its end: loads the journal, lets the function go on, commits, and only
 //! then starts its steps.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Interrupt, Live, Pass, Pos};
-use towpath_core::store::{CancelNote, Claimed, RunHead, Settled};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos};
+use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
 use super::frame::{self, How, RunEnd};
 use super::function::Erased;
 use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
+use super::transact::Judge;
 use crate::client::Client;
 use crate::states::States;
 use crate::worker::Message;
@@ -31,6 +32,8 @@ pub(crate) struct Drive {
     pub(crate) commits: Commits,
     /// The store's clock as last seen, and when.
     pub(crate) clock: (Timestamp, Instant),
+    /// Rung when a signal comes for the run.
+    pub(crate) bell: Arc<Notify>,
 }
 
 /// A run's way to the store: through the turns of its worker.
@@ -70,15 +73,20 @@ struct Driver {
     cancel: watch::Receiver<Option<CancelWhy>>,
     commits: Commits,
     clock: (Timestamp, Instant),
+    bell: Arc<Notify>,
     job: towpath_core::JobId,
     run: RunHead,
     live: Live<RunEnd>,
     /// Lines that are not committed yet.
     pending: Vec<Payload>,
     must_commit: bool,
+    /// How many lines the journal has, those that are not committed included.
+    length: usize,
     in_flight: HashMap<Pos, (AbortHandle, Running)>,
     /// Steps that are tried again at an instant.
     waiting: BTreeMap<(Timestamp, Pos), Running>,
+    /// Transactional steps that are to be done, one after the other.
+    inside: VecDeque<(Pos, Running)>,
     finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
     has_read_inbox: bool,
     /// When the inbox was read last.
@@ -87,6 +95,7 @@ struct Driver {
 
 /// A step at work.
 struct Running {
+    ident: Ident,
     work: Arc<StepWork>,
     failures: u32,
 }
@@ -101,7 +110,7 @@ impl Drive {
     }
 
     async fn begin(self) -> Step<()> {
-        let Self { function, claimed, client, states, build, cancel, mut commits, clock } = self;
+        let Self { function, claimed, client, states, build, cancel, mut commits, clock, bell } = self;
         let Some(run) = claimed.run.clone() else {
             let problem = format!(
                 "{} is a durable function, and this job is no run: start it by Client::start",
@@ -122,7 +131,7 @@ impl Drive {
             }
         };
         let seed = u64::from_le_bytes(job.as_bytes()[8..].try_into().unwrap_or_default()) ^ u64::from(run.chapter);
-        let is_known = !entries.is_empty();
+        let (is_known, written) = (!entries.is_empty(), entries.len());
         let rebuilt = Live::rebuild(entries, function.version, seed, now, make);
         if let Some(problem) = problem {
             return Err(Leave::Report(Report::Undecodable { problem, build }));
@@ -138,13 +147,16 @@ impl Drive {
             cancel,
             commits,
             clock,
+            bell,
             job,
             run,
             live,
             pending: Vec::new(),
             must_commit: false,
+            length: written,
             in_flight: HashMap::new(),
             waiting: BTreeMap::new(),
+            inside: VecDeque::new(),
             finished: mpsc::unbounded_channel(),
             has_read_inbox: false,
             looked_at: Instant::now(),
@@ -226,14 +238,15 @@ impl Driver {
             if let Some(end) = ended {
                 return self.end(end).await;
             }
+            let commands = self.queue_inside(commands);
             if is_full {
                 self.commit(None).await?;
-            } else if commands.is_empty() && self.in_flight.is_empty() {
+            } else if commands.is_empty() && self.in_flight.is_empty() && self.inside.is_empty() {
                 if self.rest().await? {
                     return Ok(());
                 }
                 continue;
-            } else if self.must_commit {
+            } else if self.must_commit && (!commands.is_empty() || self.inside.is_empty()) {
                 self.commit(None).await?;
             }
             // A step alone need not leave this task if it is done at once.
@@ -246,13 +259,87 @@ impl Driver {
                     self.start(command);
                 }
             }
-            if !is_full && !self.live.has_completions() {
-                self.wait().await?;
+            if is_full || self.live.has_news() {
+                continue;
+            }
+            // One at a time: what it causes is to follow its line in the journal.
+            match self.inside.pop_front() {
+                Some((pos, running)) => self.transact(pos, running).await?,
+                None => self.wait().await?,
             }
         }
     }
 
+    /// Takes transactional steps out of what is to be started.
+    fn queue_inside(&mut self, commands: Vec<Command>) -> Vec<Command> {
+        let is_inside = |command: &Command| command.work.downcast_ref::<StepWork>().is_some_and(StepWork::is_inside);
+        let (inside, outside): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_inside);
+        for command in inside {
+            let accepted = self.accept(command);
+            self.inside.extend(accepted);
+        }
+        outside
+    }
+
+    /// Does a piece in the store's database. The line that tells of it is on disk with what it wrote.
+    async fn transact(&mut self, pos: Pos, mut running: Running) -> Step<()> {
+        running.failures += 1;
+        let judged = Arc::new(Mutex::new(None));
+        let (work, failures, job) = (Arc::clone(&running.work), running.failures, self.job);
+        let (at, verdict, ident) = (self.live.at(self.now()), Arc::clone(&judged), running.ident.clone());
+        let judge: Judge = Box::new(move |attempted| {
+            let rows = attempted.rows();
+            let next = step::next(attempted, failures, &work, job);
+            let line = match &next {
+                step::Next::Done(outcome) => Live::<RunEnd>::line_alone(pos, ident, at, outcome.clone()),
+                step::Next::Again { error, wait } => {
+                    Entry::Failed { pos, failures, due: at + *wait, error: error.clone() }
+                }
+                step::Next::Missing(what) => Entry::Failed { pos, failures, due: at, error: what.clone() },
+            };
+            *lock(&verdict) = Some(next);
+            // What is recorded of a step was checked when it was made.
+            TxEnd { rows, line: line.encode().unwrap_or_default() }
+        });
+        let body = match running.work.body(judge) {
+            Ok(body) => body,
+            Err(problem) => return Err(Leave::Report(Report::Undecodable { problem, build: self.build })),
+        };
+        self.lengthen(1)?;
+        let journal = std::mem::take(&mut self.pending);
+        self.must_commit = false;
+        let work = Transact { fence: self.commits.fence, journal, body };
+        match self.client.store().transact(work).await {
+            Ok(Transacted::Done) => {}
+            Ok(Transacted::Stale) => return Err(Leave::Over),
+            Ok(Transacted::WrongDatabase) => {
+                let problem = "a transactional step is written for another database than this worker's store".into();
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+            }
+            // Whether it happened, the journal knows.
+            Err(error) => return Err(later(&error)),
+        }
+        let verdict = lock(&judged).take();
+        match verdict {
+            Some(step::Next::Done(outcome)) => {
+                if let Err(interrupt) = self.live.recorded(pos, at, outcome) {
+                    self.abort_all();
+                    return block(&mut self.commits, self.build, &interrupt).await;
+                }
+            }
+            Some(step::Next::Again { wait, .. }) => {
+                self.waiting.insert((at + wait, pos), running);
+            }
+            Some(step::Next::Missing(problem)) => {
+                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
+            }
+            None => return Err(Leave::Over),
+        }
+        Ok(())
+    }
+
     fn write(&mut self, entries: Vec<Entry>) -> Step<()> {
+        self.lengthen(entries.len())?;
         for entry in entries {
             match entry.encode() {
                 Ok(payload) => self.pending.push(payload),
@@ -263,6 +350,26 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Notes that the journal grows. A function that loops for ever is told of early, and stopped before replay takes so
+    /// long that nobody could go on with it.
+    fn lengthen(&mut self, by: usize) -> Step<()> {
+        let (before, warn) = (self.length, limits::JOURNAL_WARN as usize);
+        self.length += by;
+        if before < warn && self.length >= warn {
+            tracing::warn!(run = %self.run.id, lines = self.length, "a journal grows long: let the run end, and start another");
+        }
+        let max = limits::JOURNAL_MAX as usize;
+        if self.length <= max {
+            return Ok(());
+        }
+        self.abort_all();
+        let problem = format!(
+            "the journal has {} lines, at most {max} are allowed: cancel or end the run, and start another that does less",
+            self.length
+        );
+        Err(Leave::Report(Report::Undecodable { problem, build: self.build }))
     }
 
     // ---- commits ------------------------------------------------------------------------------
@@ -345,7 +452,7 @@ impl Driver {
 
     /// A step that is to be begun now; one that is to be tried again later, or never, is put where it belongs.
     fn accept(&mut self, command: Command) -> Option<(Pos, Running)> {
-        let Command { pos, work, failed, is_lost, .. } = command;
+        let Command { pos, ident, work, failed, is_lost } = command;
         let now = self.now();
         if is_lost {
             self.live.completed(pos, now, step::lost());
@@ -353,7 +460,7 @@ impl Driver {
         }
         let work = work.downcast::<StepWork>().ok()?;
         let (failures, due) = failed.unwrap_or((0, now));
-        let running = Running { work: Arc::new(*work), failures };
+        let running = Running { ident, work: Arc::new(*work), failures };
         if due > now {
             self.waiting.insert((due, pos), running);
             return None;
@@ -388,7 +495,11 @@ impl Driver {
                 break;
             }
             let ((_, pos), running) = entry.remove_entry();
-            self.attempt(pos, running);
+            if running.work.is_inside() {
+                self.inside.push_back((pos, running));
+            } else {
+                self.attempt(pos, running);
+            }
         }
     }
 
@@ -425,6 +536,7 @@ impl Driver {
                 task.abort();
             }
             self.waiting.retain(|key, _| key.1 != *pos);
+            self.inside.retain(|(waiting, _)| waiting != pos);
         }
     }
 
@@ -434,6 +546,7 @@ impl Driver {
         }
         self.in_flight.clear();
         self.waiting.clear();
+        self.inside.clear();
     }
 
     // ---- waiting ------------------------------------------------------------------------------
@@ -460,6 +573,7 @@ impl Driver {
                     self.finished(done)?;
                 }
             }
+            () = self.bell.notified() => self.read_inbox().await?,
             () = tokio::time::sleep(until) => {}
         }
         if self.looked_at.elapsed() >= LOOK {
@@ -516,6 +630,10 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.abort_all();
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for a word to stop. One to cancel is none: it comes as an arrival.

@@ -13,9 +13,11 @@ use futures_util::FutureExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use towpath_core::replay::Outcome;
+use towpath_core::store::Rows;
 use towpath_core::{JobId, Payload, RetryPolicy, defaults, limits};
 
 use super::function::check_name;
+use super::transact::Judge;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::states::{NeededState, State, States};
@@ -240,9 +242,17 @@ impl fmt::Debug for StepCx {
 /// What unwinds a step when a state is missing: for the driver, so no panic is reported.
 pub(crate) struct MissingState(&'static str);
 
+impl Attempted {
+    /// What becomes of the rows of a transactional step.
+    pub(crate) fn rows(&self) -> Rows {
+        if self.is_success { Rows::Keep } else { Rows::Undo }
+    }
+}
+
 /// One attempt's end.
 pub(crate) struct Attempted {
     outcome: Result<Outcome, MissingState>,
+    is_success: bool,
     /// Why another attempt is worth while, if it is, and after how long if the step says so.
     again: Option<(String, Option<Duration>)>,
 }
@@ -250,10 +260,21 @@ pub(crate) struct Attempted {
 /// What is to be done for a step: the work of a command.
 pub(crate) struct StepWork {
     /// Its input, if it has one.
-    pub(super) input: Outcome,
-    pub(super) attempt: Arc<dyn Fn(StepCx) -> BoxFuture<Attempted> + Send + Sync>,
-    pub(super) policy: Policy,
+    input: Outcome,
+    how: How,
+    policy: Policy,
 }
+
+/// Where a step is done.
+enum How {
+    /// Wherever it likes, at least once.
+    Outside(Arc<Outside>),
+    /// In the store's own database, exactly once.
+    Inside(Arc<Inside>),
+}
+
+type Outside = dyn Fn(StepCx) -> BoxFuture<Attempted> + Send + Sync;
+type Inside = dyn Fn(Judge) -> Result<Box<dyn Any + Send>, String> + Send + Sync;
 
 /// What becomes of a step after an attempt.
 pub(crate) enum Next {
@@ -327,16 +348,47 @@ impl StepWork {
             };
             self::attempt(work, timeout, retry_if)
         };
-        Ok(Self { input: given, attempt: Arc::new(attempt), policy: step.policy })
+        Ok(Self { input: given, how: How::Outside(Arc::new(attempt)), policy: step.policy })
+    }
+
+    /// The work of a step that is written in place.
+    pub(super) fn outside(attempt: impl Fn(StepCx) -> BoxFuture<Attempted> + Send + Sync + 'static) -> Self {
+        Self { input: Outcome::null(), how: How::Outside(Arc::new(attempt)), policy: Policy::DEFAULT }
+    }
+
+    /// The work of a transactional step.
+    pub(super) fn inside(
+        input: Outcome,
+        policy: Policy,
+        body: impl Fn(Judge) -> Result<Box<dyn Any + Send>, String> + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        Ok(Self { input, how: How::Inside(Arc::new(body)), policy })
+    }
+
+    /// Whether it is done in the store's own database.
+    pub(crate) fn is_inside(&self) -> bool {
+        matches!(self.how, How::Inside(_))
+    }
+
+    /// The body of a transactional step, as its database takes it.
+    pub(crate) fn body(&self, judge: Judge) -> Result<Box<dyn Any + Send>, String> {
+        match &self.how {
+            How::Inside(body) => body(judge),
+            How::Outside(_) => Err("it is no transactional step".into()),
+        }
     }
 
     pub(crate) fn attempt(&self, cx: StepCx) -> BoxFuture<Attempted> {
-        (self.attempt)(cx)
+        match &self.how {
+            How::Outside(attempt) => attempt(cx),
+            // Nobody asks: those who start steps look first.
+            How::Inside(_) => Box::pin(std::future::pending()),
+        }
     }
 
     /// The end of an attempt of a stand-in: whatever it says is final.
     pub(crate) fn stubbed(&self, stub: &Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>) -> Attempted {
-        Attempted { outcome: Ok(stub(&self.input)), again: None }
+        Attempted { outcome: Ok(stub(&self.input)), is_success: true, again: None }
     }
 }
 
@@ -390,42 +442,61 @@ where
         let result = match timeout {
             Some(limit) => match tokio::time::timeout(limit, work).await {
                 Ok(result) => result,
-                Err(_) => return failed::<O, E>(StepError::TimedOut, format!("it took longer than {limit:?}")),
+                Err(_) => return timed_out::<O, E>(limit),
             },
             None => work.await,
         };
         match result {
-            Ok(Ok(value)) => match stored(&Recorded::<O, E>::Ok(value)) {
-                Ok(outcome) => Attempted { outcome: Ok(outcome), again: None },
-                // Another attempt would only return the like.
-                Err(problem) => {
-                    Attempted { again: None, ..failed::<O, E>(StepError::Unencodable(problem), String::new()) }
-                }
-            },
-            Ok(Err(error)) => {
-                let text = error.to_string();
-                // A failure knows by itself whether another attempt is worth while, and when.
-                let failure = (&error as &dyn Any).downcast_ref::<Failure>();
-                let is_final =
-                    retry_if.is_some_and(|retry_if| !retry_if(&error)) || failure.is_some_and(Failure::is_permanent);
-                let after = failure.and_then(Failure::again_after);
-                let attempted = failed::<O, E>(StepError::Failed(error), text);
-                let again = attempted.again.filter(|_| !is_final).map(|(text, _)| (text, after));
-                Attempted { again, ..attempted }
-            }
-            Err(panic) => match panic.downcast::<MissingState>() {
-                Ok(missing) => Attempted { outcome: Err(*missing), again: None },
-                Err(panic) => {
-                    let text = crate::worker::panic_text(&*panic);
-                    failed::<O, E>(StepError::Panicked(text.clone()), format!("it panicked: {text}"))
-                }
-            },
+            Ok(result) => attempted(result, retry_if),
+            Err(panic) => panicked::<O, E>(panic),
         }
     })
+}
+
+/// An attempt that took too long.
+pub(super) fn timed_out<O: Serialize, E: Serialize>(limit: Duration) -> Attempted {
+    failed::<O, E>(StepError::TimedOut, format!("it took longer than {limit:?}"))
+}
+
+/// An attempt that panicked.
+pub(super) fn panicked<O: Serialize, E: Serialize>(panic: Box<dyn Any + Send>) -> Attempted {
+    match panic.downcast::<MissingState>() {
+        Ok(missing) => Attempted { outcome: Err(*missing), is_success: false, again: None },
+        Err(panic) => {
+            let text = crate::worker::panic_text(&*panic);
+            failed::<O, E>(StepError::Panicked(text.clone()), format!("it panicked: {text}"))
+        }
+    }
+}
+
+/// An attempt that returned.
+pub(super) fn attempted<O, E>(result: Result<O, E>, retry_if: Option<fn(&E) -> bool>) -> Attempted
+where
+    O: Serialize,
+    E: Serialize + fmt::Display + 'static,
+{
+    match result {
+        Ok(value) => match stored(&Recorded::<O, E>::Ok(value)) {
+            Ok(outcome) => Attempted { outcome: Ok(outcome), is_success: true, again: None },
+            // Another attempt would only return the like.
+            Err(problem) => Attempted { again: None, ..failed::<O, E>(StepError::Unencodable(problem), String::new()) },
+        },
+        Err(error) => {
+            let text = error.to_string();
+            // A failure knows by itself whether another attempt is worth while, and when.
+            let failure = (&error as &dyn Any).downcast_ref::<Failure>();
+            let is_final =
+                retry_if.is_some_and(|retry_if| !retry_if(&error)) || failure.is_some_and(Failure::is_permanent);
+            let after = failure.and_then(Failure::again_after);
+            let attempted = failed::<O, E>(StepError::Failed(error), text);
+            let again = attempted.again.filter(|_| !is_final).map(|(text, _)| (text, after));
+            Attempted { again, ..attempted }
+        }
+    }
 }
 
 fn failed<O: Serialize, E: Serialize>(error: StepError<E>, text: String) -> Attempted {
     let outcome = stored(&Recorded::<O, E>::Err(error))
         .or_else(|problem| stored(&Recorded::<O, E>::Err(StepError::Unencodable(problem))));
-    Attempted { outcome: Ok(outcome.unwrap_or_else(|_| Outcome::null())), again: Some((text, None)) }
+    Attempted { outcome: Ok(outcome.unwrap_or_else(|_| Outcome::null())), is_success: false, again: Some((text, None)) }
 }

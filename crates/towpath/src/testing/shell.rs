@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use towpath_core::replay::{
     Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Waits,
 };
-use towpath_core::store::InboxLine;
+use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::run::{Plan, START};
-use crate::durable::{Durable, Erased, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+use crate::durable::{Durable, Erased, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
 
 /// The job of every run in a test.
 pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
@@ -125,7 +125,12 @@ impl<'p> Shell<'p> {
                 live.completed(pos, self.now, step_lost());
             }
             let next = self.choose(waits, &live);
-            if let Some(pos) = next {
+            let Some(pos) = next else { continue };
+            if self.at_work.get(&pos).is_some_and(|step| step.work.is_inside() && !self.is_stubbed(step)) {
+                if !self.transact(pos, &mut live) {
+                    live = self.rebuild();
+                }
+            } else {
                 done.extend(self.finish(pos).await);
             }
         }
@@ -243,6 +248,59 @@ impl<'p> Shell<'p> {
         let (first, last) = (self.at_work.first_key_value()?.0.0, self.at_work.last_key_value()?.0.0);
         let from = first + (number % u64::from(last - first + 1)) as u32;
         self.at_work.range(Pos(from)..).next().map(|(pos, _)| *pos)
+    }
+
+    fn is_stubbed(&self, step: &AtWork) -> bool {
+        self.plan.stubs.contains_key(&*step.ident.name)
+    }
+
+    /// Does a transactional step of the memory's; it is a commit of its own. Answers whether the run lives.
+    fn transact(&mut self, pos: Pos, live: &mut Live<RunEnd>) -> bool {
+        let Some(mut step) = self.at_work.remove(&pos) else { return true };
+        let name = step.ident.name.to_string();
+        if self.crash_at == Some(2 * self.commits) {
+            self.die();
+            return false;
+        }
+        *self.began.entry(name.clone()).or_default() += 1;
+        step.failures += 1;
+        let verdict = Arc::new(Mutex::new(None));
+        let (told, work, failures) = (Arc::clone(&verdict), Arc::clone(&step.work), step.failures);
+        let judge: Judge = Box::new(move |attempted| {
+            let rows = attempted.rows();
+            let next = next(attempted, failures, &work, JOB);
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+            TxEnd { rows, line: Payload::default() }
+        });
+        let body = step.work.body(judge).unwrap_or_else(|problem| panic!("{problem}"));
+        match body.downcast::<MemoryBody>() {
+            Ok(body) => drop(body()),
+            Err(_) => panic!("transactional step {name} is written for a database: stub it, or test it on that store"),
+        }
+        let verdict = verdict.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let at = live.at(self.now);
+        let (line, outcome) = match verdict {
+            Some(Next::Done(outcome)) => {
+                (Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone()), Some(outcome))
+            }
+            Some(Next::Again { error, wait }) => {
+                let due = at + wait;
+                self.waiting.insert((due, pos), step);
+                (Entry::Failed { pos, failures, due, error }, None)
+            }
+            Some(Next::Missing(what)) => panic!("{what}"),
+            None => panic!("a transactional step said nothing"),
+        };
+        self.pending.push(line);
+        if !self.commit() {
+            return false;
+        }
+        if let Some(outcome) = outcome
+            && let Err(interrupt) = live.recorded(pos, at, outcome)
+        {
+            panic!("the run is stopped: {interrupt}");
+        }
+        true
     }
 
     async fn finish(&mut self, pos: Pos) -> Option<(Pos, Timestamp, Outcome)> {

@@ -2,14 +2,15 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
-use towpath_core::{Fence, Report, Timestamp};
+use towpath_core::{Fence, Report, RunId, Timestamp};
 
 use super::pump::Message;
 use crate::client::Client;
@@ -26,10 +27,14 @@ pub(super) struct Around {
     /// The store's clock as last seen, and when.
     pub(super) clock: (Timestamp, Instant),
     pub(super) draining: watch::Receiver<bool>,
+    /// Rung when a signal comes for the run.
+    pub(super) bell: Arc<Notify>,
 }
 
 /// A handler at work.
 pub(super) struct Attempt {
+    /// The run, if it is one.
+    pub(super) run: Option<RunId>,
     cancel: watch::Sender<Option<CancelWhy>>,
     abort: AbortHandle,
 }
@@ -41,9 +46,10 @@ impl Attempt {
         around: Around,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
-        let Around { client, states, build, clock, draining } = around;
+        let Around { client, states, build, clock, draining, bell } = around;
         let (cancel, cancelled) = watch::channel(None);
         let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone());
+        let run = claimed.run.as_ref().map(|run| run.id.clone());
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let input = claimed.input.clone();
@@ -69,12 +75,12 @@ impl Attempt {
                         claimed.head.kind
                     );
                     done.finish(Report::Undecodable { problem, build }, &logged);
-                    return Self { cancel, abort: tokio::spawn(async {}).abort_handle() };
+                    return Self { run, cancel, abort: tokio::spawn(async {}).abort_handle() };
                 };
                 let commits = Commits { fence: claimed.head.fence, outbox: done.messages.clone() };
                 let cancelled = cancel.subscribe();
                 let claimed = Claimed { input, ..claimed };
-                let drive = Drive { function, claimed, client, states, build, cancel: cancelled, commits, clock };
+                let drive = Drive { function, claimed, client, states, build, cancel: cancelled, commits, clock, bell };
                 let attempt = async move {
                     let report = AssertUnwindSafe(drive.run()).catch_unwind().await.unwrap_or_else(panicked);
                     done.finish(report, &logged);
@@ -90,7 +96,7 @@ impl Attempt {
                 tokio::task::spawn_blocking(attempt).abort_handle()
             }
         };
-        Self { cancel, abort }
+        Self { run, cancel, abort }
     }
 
     pub(super) fn cancel(&self, why: CancelWhy) {

@@ -6,10 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
 use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Settled};
-use towpath_core::{Fence, Incarnation, Report, RunCommit, Store, StoreError, StoreErrorKind, Timestamp, defaults};
+use towpath_core::{
+    Fence, Incarnation, Report, RunCommit, RunId, Store, StoreError, StoreErrorKind, Timestamp, defaults,
+};
 
 use super::attempt::{Around, Attempt};
 use super::peers;
@@ -45,6 +47,8 @@ pub(super) struct Pump {
     attempts: HashMap<Fence, Attempt>,
     /// Runs that wait for what became of what they wrote.
     commits: HashMap<Fence, oneshot::Sender<Settled>>,
+    /// Runs at work, each with a bell for signals.
+    bells: HashMap<RunId, (Fence, Arc<Notify>)>,
     states: States,
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
@@ -79,6 +83,7 @@ impl Pump {
             worker,
             attempts: HashMap::new(),
             commits: HashMap::new(),
+            bells: HashMap::new(),
             states,
             inbox,
             outbox: outbox.clone(),
@@ -146,7 +151,10 @@ impl Pump {
         let now = self.started.elapsed();
         let event = match message {
             Message::Finished { fence, report } => {
-                self.attempts.remove(&fence);
+                let run = self.attempts.remove(&fence).and_then(|attempt| attempt.run);
+                if let Some(run) = run.filter(|run| self.bells.get(run).is_some_and(|(of, _)| *of == fence)) {
+                    self.bells.remove(&run);
+                }
                 self.commits.remove(&fence);
                 Event::Finished { fence, report }
             }
@@ -173,6 +181,11 @@ impl Pump {
             match hint {
                 Hint::Ready(_) => self.dispatcher.take(Event::Hint, now),
                 Hint::Released { by, .. } if by != self.worker => self.dispatcher.take(Event::Hint, now),
+                Hint::Signalled(run) => {
+                    if let Some((_, bell)) = self.bells.get(&run) {
+                        bell.notify_one();
+                    }
+                }
                 Hint::Cancel => self.dispatcher.take(Event::CancelHint, now),
                 Hint::Anything => {
                     self.dispatcher.take(Event::Hint, now);
@@ -220,7 +233,12 @@ impl Pump {
                 let fence = claimed.head.fence;
                 match self.handlers.get(&claimed.head.kind) {
                     Some(handler) => {
+                        let bell = Arc::new(Notify::new());
+                        if let Some(run) = &claimed.run {
+                            self.bells.insert(run.id.clone(), (fence, Arc::clone(&bell)));
+                        }
                         let around = Around {
+                            bell,
                             client: self.client.clone(),
                             states: self.states.clone(),
                             build: self.handlers.build,

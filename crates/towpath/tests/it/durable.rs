@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use towpath::durable::Race2;
-use towpath::{Cx, Durable, Failure, RunError, Signal, Step, StepCx, StepError, Worker, WorkerHandle};
+use towpath::durable::{Finish, Race2, TxFn, TxStep};
+use towpath::{Cx, Durable, Failure, RunError, RunHandle, Signal, Step, StepCx, StepError, Worker, WorkerHandle};
 
 use crate::stores::{Subject, on_every_store};
 
@@ -20,6 +20,9 @@ on_every_store!(
     starting_again_answers_the_run_that_is_there,
     a_run_survives_its_worker,
     many_steps_at_once_are_joined_in_order,
+    a_signal_reaches_a_run_that_has_a_step_at_work,
+    a_journal_without_end_blocks_its_run,
+    a_transactional_step_for_another_database_blocks_its_run,
     what_no_store_can_keep_is_an_error_of_the_step,
     a_run_waits_for_its_version_and_for_no_other,
     what_is_too_large_is_an_error_and_what_is_just_not_is_kept,
@@ -239,6 +242,87 @@ async fn a_run_survives_its_worker(subject: Subject) {
     subject.client.result(&run).await.unwrap();
     assert_eq!(book.lines().last().map(String::as_str), Some("ship tea"));
     second.shutdown().await;
+}
+
+const IMPATIENT: Durable<(), u128, Failure> = Durable::new("impatient", 1, MINUTE, &impatient);
+async fn impatient(cx: Cx<'_>, (): ()) -> Result<u128, Failure> {
+    let slow = cx.run("slow", |_| async {
+        tokio::time::sleep(MINUTE).await;
+        Ok::<_, Failure>(())
+    });
+    let begun = cx.now();
+    match cx.race((slow, cx.signal(PAID))).await {
+        Race2::A(_) => Err(Failure::new("the step won")),
+        Race2::B(_) => Ok(cx.now().since(begun).as_millis()),
+    }
+}
+
+async fn a_signal_reaches_a_run_that_has_a_step_at_work(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(IMPATIENT).start().unwrap();
+    let mut fastest = u128::MAX;
+    for n in 0..5 {
+        let id = format!("i{n}");
+        let run = client.start(IMPATIENT, &id, &()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        client.signal(&id, PAID, &1).await.unwrap();
+        fastest = fastest.min(client.result(&run).await.unwrap());
+    }
+    // Without the hint a run looks into its inbox every second.
+    assert!(fastest < 500, "a signal took {fastest} ms");
+    worker.shutdown().await;
+}
+
+const ENDLESS: Durable<u32, (), Failure> = Durable::new("endless", 1, MINUTE, &endless);
+async fn endless(cx: Cx<'_>, lines: u32) -> Result<(), Failure> {
+    for n in 0..lines {
+        cx.patched(&format!("patch {n}"));
+    }
+    cx.signal(PAID).await;
+    Ok(())
+}
+
+async fn blocked<O, E>(subject: &Subject, run: &RunHandle<O, E>) -> String {
+    for _ in 0..5_000 {
+        let detail = subject.client.inspect().job(run.job()).await.unwrap().unwrap();
+        if let Some(problem) = detail.blocked {
+            return problem;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("it was never blocked")
+}
+
+async fn a_journal_without_end_blocks_its_run(subject: Subject) {
+    let worker = Worker::builder(&subject.client).durable(ENDLESS).start().unwrap();
+    // One line is that of its beginning.
+    let long = subject.client.start(ENDLESS, "long", &200_000).await.unwrap();
+    let said = blocked(&subject, &long).await;
+    assert!(said.starts_with("the journal has 200002 lines, at most 200000 are allowed"), "{said}");
+    worker.shutdown().await;
+}
+
+const ELSEWHERE: TxStep<Nowhere, (), (), Failure> = TxStep::new("elsewhere", &ELSEWHERE_FN);
+struct Nowhere;
+struct ElsewhereFn;
+static ELSEWHERE_FN: ElsewhereFn = ElsewhereFn;
+impl TxFn<Nowhere, (), (), Failure> for ElsewhereFn {
+    fn body(&'static self, (): (), _: Duration, _: Finish<(), Failure>) -> Box<dyn std::any::Any + Send> {
+        Box::new("a body for no store")
+    }
+}
+
+const ABROAD: Durable<(), (), Failure> = Durable::new("abroad", 1, MINUTE, &abroad);
+async fn abroad(cx: Cx<'_>, (): ()) -> Result<(), Failure> {
+    Ok(cx.transact(ELSEWHERE, &()).await?)
+}
+
+async fn a_transactional_step_for_another_database_blocks_its_run(subject: Subject) {
+    let worker = Worker::builder(&subject.client).durable(ABROAD).start().unwrap();
+    let run = subject.client.start(ABROAD, "abroad", &()).await.unwrap();
+    let said = blocked(&subject, &run).await;
+    assert_eq!(said, "a transactional step is written for another database than this worker's store");
+    worker.shutdown().await;
 }
 
 const MANY: Durable<u64, Vec<u64>, Failure> = Durable::new("many", 1, MINUTE, &many);

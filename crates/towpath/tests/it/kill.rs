@@ -9,9 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use towpath::{
-    Client, Context, Failure, GraphEnd, GraphName, GraphRules, Job, NewEdge, NewGraph, NewNode, NodeName, Worker,
-};
+use towpath::{Context, Failure, Graph, GraphEnd, Job, Node, Worker};
 
 use crate::stores::{self, Subject};
 
@@ -23,7 +21,7 @@ const LIFE: &str = "TOWPATH_KILL_LIFE";
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "kill-node", output = u32, crash_limit = 50)]
-struct Node {
+struct Work {
     number: usize,
 }
 
@@ -37,7 +35,7 @@ async fn worker_process() {
     let client = stores::open(&url).await;
     let worker = Worker::builder(&client)
         .queue("default", 4)
-        .handle(move |job: Node, _cx: Context| {
+        .handle(move |job: Work, _cx: Context| {
             let mut file = OpenOptions::new().append(true).open(&log).unwrap();
             let line = format!("{life} {}\n", job.number);
             async move {
@@ -65,27 +63,23 @@ fn spawn(url: &str, log: &Path, life: u32) -> Child {
 }
 
 /// Layers of 50 nodes, each after two nodes of the layer before.
-fn layered(client: &Client) -> NewGraph {
-    let name = |n: usize| NodeName::new(&format!("n{n}")).unwrap();
-    let nodes = (0..NODES).map(|n| NewNode::new(name(n), client.job(&Node { number: n }).build().unwrap())).collect();
-    let mut edges = Vec::new();
-    for n in 50..NODES {
-        let above = n / 50 * 50 - 50;
-        let first = above + (n * 7) % 50;
-        let second = above + (n * 13 + 5) % 50;
-        edges.push(NewEdge::new(name(first), name(n)));
-        if second != first {
-            edges.push(NewEdge::new(name(second), name(n)));
+fn layered() -> Graph {
+    let graph = Graph::builder("killed");
+    let mut nodes: Vec<Node<'_, Work>> = Vec::new();
+    for n in 0..NODES {
+        let node = graph.node(format!("n{n}"), &Work { number: n });
+        if n >= 50 {
+            let above = n / 50 * 50 - 50;
+            let first = above + (n * 7) % 50;
+            let second = above + (n * 13 + 5) % 50;
+            node.after(nodes[first]);
+            if second != first {
+                node.after(nodes[second]);
+            }
         }
+        nodes.push(node);
     }
-    NewGraph {
-        id: Client::new_graph_id(),
-        name: GraphName::new("killed").unwrap(),
-        rules: GraphRules::default(),
-        input: None,
-        nodes,
-        edges,
-    }
+    graph.build().unwrap()
 }
 
 /// A random wait, from a seed that is printed.
@@ -106,9 +100,7 @@ async fn kill_and_count(subject: Subject) {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("executions");
     std::fs::write(&log, "").unwrap();
-    let graph = layered(client);
-    let id = graph.id;
-    client.enqueue_graph(graph).await.unwrap();
+    let id = layered().enqueue(client).await.unwrap().id();
     let mut wait = waits(seed);
     for life in 0..KILLS {
         let before = lines(&log).len();

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod blocked;
+mod builder;
 mod cancel_run;
+mod compile;
 mod durable;
 mod graphs;
 mod jobs;
@@ -16,5 +18,6 @@ mod proof;
 mod refused;
 mod runs;
 mod stores;
+mod transfers;
 mod two_processes;
 mod workers;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use towpath::durable::{Race2, Race3};
+use towpath::durable::{Memory, Race2, Race3, TxStep};
 use towpath::testing::{RunHarness, assert_replays};
 use towpath::{Cx, Durable, Failure, RunError, Signal, Step, StepCx, StepError};
 
@@ -99,6 +99,38 @@ async fn saga(cx: Cx<'_>, fails: bool) -> Result<(), Failure> {
     }
 }
 
+const WRITE: TxStep<Memory, (u64, u64), u64, Failure> = TxStep::new("write", &write).attempts(2);
+fn write((a, b): (u64, u64)) -> Result<u64, Failure> {
+    // One in five is refused for good, one in five at first.
+    match b % 5 {
+        0 => Err(Failure::permanent("refused")),
+        _ => Ok(a * b),
+    }
+}
+
+/// Lines that are committed alone, beside everything else: what they cause comes after them.
+const TRANSACTIONS: Durable<u64, Vec<u64>, Failure> = Durable::new("transactions", 1, DAY, &transactions);
+async fn transactions(cx: Cx<'_>, n: u64) -> Result<Vec<u64>, Failure> {
+    let one = |at: u64| {
+        let cx = &cx;
+        async move {
+            let a = cx.step(ADD, &(at, n)).await?;
+            let b = cx.transact(WRITE, &(a, at)).await.unwrap_or(7);
+            cx.sleep(MS * (at as u32 % 3)).await;
+            let c = cx.transact(WRITE, &(b, cx.random() % 9)).await.unwrap_or(8);
+            cx.step(ADD, &(c, cx.now().as_micros() as u64 % 10)).await
+        }
+    };
+    let first = cx.transact(WRITE, &(n, 1)).await?;
+    let (mut all, raced) = cx.join((cx.map(0..n, 2, one), cx.race((cx.transact(WRITE, &(3, 3)), cx.signal(GO))))).await;
+    all.push(Ok(match raced {
+        Race2::A(n) => n?,
+        Race2::B(n) => n,
+    }));
+    all.push(Ok(first));
+    Ok(all.into_iter().collect::<Result<_, _>>()?)
+}
+
 const PATCHED: Durable<(), u64, Failure> = Durable::new("patched", 1, DAY, &patched);
 async fn patched(cx: Cx<'_>, (): ()) -> Result<u64, Failure> {
     let mut sum = 0;
@@ -140,6 +172,8 @@ async fn a_crash_at_every_commit_changes_nothing() {
             runs += saga.prove().await;
             runs += saga.cancel_after(MS * (seed % 6) as u32).prove().await;
         }
+        let transactions = RunHarness::new(TRANSACTIONS, seed % 5).state(Count::default()).seed(seed);
+        runs += transactions.signal_after(MS * (seed % 3) as u32, GO, &1).prove().await;
         runs += RunHarness::new(PATCHED, ()).state(Count::default()).seed(seed).prove().await;
     }
     println!("{runs} runs");
@@ -198,6 +232,7 @@ enum Node {
     Sleep(u32),
     Signal(bool),
     Random,
+    Write(u64),
     Sequence(Vec<Node>),
     Join(Vec<Node>),
     Race(Vec<Node>),
@@ -221,6 +256,7 @@ fn interpret<'a>(cx: &'a Cx<'_>, node: &'a Node) -> Pin<Box<dyn Future<Output = 
             }
             Node::Signal(go) => cx.timeout(MS * 20, cx.signal(if *go { GO } else { MORE })).await.unwrap_or(3),
             Node::Random => cx.random() % 5,
+            Node::Write(n) => cx.transact(WRITE, &(*n, cx.random() % 11)).await.unwrap_or(5),
             Node::Sequence(parts) => {
                 let mut sum = 0_u64;
                 for part in parts {
@@ -268,13 +304,14 @@ impl Draw {
     }
 
     fn node(&mut self, depth: u32) -> Node {
-        match self.below(if depth == 0 { 6 } else { 12 }) {
+        match self.below(if depth == 0 { 7 } else { 13 }) {
+            6 => Node::Write(self.below(100)),
             0 | 1 => Node::Step(self.below(100)),
             2 => Node::Flaky(self.below(4)),
             3 => Node::Sleep(self.below(9) as u32),
             4 => Node::Signal(self.below(2) == 0),
             5 => Node::Random,
-            6 | 7 => Node::Sequence(self.nodes(depth - 1)),
+            7 | 12 => Node::Sequence(self.nodes(depth - 1)),
             8 => Node::Join(self.nodes(depth - 1)),
             9 => Node::Race(self.nodes(depth - 1)),
             10 => Node::Map(1 + self.below(3) as u8, Box::new(self.node(depth - 1))),

@@ -1,17 +1,18 @@
 //! One thin run, by hand: a worker that claims it, appends a step, sleeps, waits for a signal, is killed, and ends it.
 //! There is no replay here; this shows that the store's contract is enough for it.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use towpath::core::store::{
-    Arrival, Assigned, Beat, Claim, Claimed, Delivery, Enqueue, HostId, Intent, Item, Move, QueueClaim, Rescue,
-    Rescued, Served, Settle, Settled, Turn, TurnReply, WorkerIdentity,
+    Arrival, Assigned, Beat, Claim, Claimed, Delivery, Enqueue, HostId, Intent, Item, MemoryBody, Move, QueueClaim,
+    Rescue, Rescued, Rows, Served, Settle, Settled, Transact, Transacted, Turn, TurnReply, TxEnd, WorkerIdentity,
 };
 use towpath::core::{
-    Incarnation, JobId, Kind, Label, NewJob, Payload, Queue, Report, RunId, State, settle_report, settle_rescued,
+    Fence, Incarnation, JobId, Kind, Label, NewJob, Payload, Queue, Report, RunId, State, settle_report, settle_rescued,
 };
-use towpath::{End, Store};
+use towpath::{End, PostgresBody, SqliteBody, Store, rusqlite};
 
 use crate::stores::{Subject, on_every_store};
 
@@ -49,6 +50,13 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
     assert_eq!((head.chapter, head.entries, claimed.head.counters.crashes), (1, 3, 1), "its journal is still there");
     assert_ne!(claimed.head.fence, lost);
 
+    // What it does in the database counts only under a claim that holds.
+    assert_eq!(transact(&subject, lost, "late").await, Transacted::Stale);
+    assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake"]);
+    assert_eq!(transact(&subject, claimed.head.fence, "moved").await, Transacted::Done);
+    let wrong = Transact { fence: claimed.head.fence, journal: Vec::new(), body: Box::new("of no database") };
+    assert_eq!(store.transact(wrong).await.unwrap(), Transacted::WrongDatabase);
+
     // A signal that came too early for the wait is found by the park, one that comes later wakes it.
     signal(&store, &run, "paid").await;
     third.done(park(&claimed, None, 0)).await;
@@ -68,7 +76,26 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
 
     let ended = store.ended(vec![job]).await.unwrap().remove(0).unwrap();
     assert_eq!((ended.state, ended.output), (State::Ended(End::Succeeded), Some(output)));
-    assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake", "paid", "over"]);
+    assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake", "before", "moved", "paid", "over"]);
+}
+
+/// A piece that leaves its name in the journal, after another line.
+async fn transact(subject: &Subject, fence: Fence, what: &'static str) -> Transacted {
+    let end = move || TxEnd { rows: Rows::Keep, line: entry(what) };
+    let body: Box<dyn Any + Send> = match &subject.url {
+        url if url.is_empty() => Box::new(Box::new(end) as MemoryBody),
+        url if url.contains('#') => {
+            let body: PostgresBody = Box::new(move |client| {
+                Box::pin(async move {
+                    client.query_one("select 1", &[]).await.unwrap();
+                    end()
+                })
+            });
+            Box::new(body)
+        }
+        _ => Box::new(Box::new(move |_: &rusqlite::Connection| end()) as SqliteBody),
+    };
+    subject.client.store().transact(Transact { fence, journal: vec![entry("before")], body }).await.unwrap()
 }
 
 fn entry(what: &str) -> Payload {

@@ -19,6 +19,7 @@ on_every_store!(
     a_worker_fetches_no_more_ahead_than_it_may,
     a_job_that_was_lost_and_claimed_again_hears_of_its_cancel_and_frees_both_slots,
     while_a_handler_works_the_store_serves_others,
+    what_another_process_ends_is_heard_of_soon,
 );
 
 #[derive(Serialize, Deserialize, Job)]
@@ -172,6 +173,26 @@ async fn a_job_that_was_lost_and_claimed_again_hears_of_its_cancel_and_frees_bot
     for job in &pair {
         tokio::time::timeout(SOON, client.output(job)).await.expect("a slot is lost").unwrap();
     }
+    worker.shutdown().await;
+}
+
+async fn what_another_process_ends_is_heard_of_soon(subject: Subject) {
+    let worker = Worker::builder(&subject.client)
+        .handle(|job: Short, _cx| async move {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            Ok::<_, Failure>(job.0)
+        })
+        .start()
+        .unwrap();
+    // A store of its own on the same data is as far away as another process.
+    let beside = if subject.url.is_empty() { subject.client.clone() } else { crate::stores::open(&subject.url).await };
+    let began = Instant::now();
+    for n in 0..10 {
+        let job = beside.enqueue(&Short(n)).await.unwrap();
+        assert_eq!(beside.output(&job).await.unwrap(), n);
+    }
+    // Looking once a second would take five seconds and more.
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     worker.shutdown().await;
 }
 

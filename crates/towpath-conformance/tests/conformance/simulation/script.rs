@@ -6,7 +6,7 @@ use towpath_conformance::Chance;
 use towpath_core::store::Item;
 use towpath_core::{
     Condition, Due, FailureMode, GraphId, GraphName, GraphRules, JobId, JobRules, Kind, Need, NewAppend, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Report, Retry, RetryPolicy, Timestamp,
+    NewGraph, NewJob, NewNode, NodeName, Report, Retry, RetryPolicy, RunId, Timestamp,
 };
 
 /// What a handler will report, after how long, and whether it stops when it is told to.
@@ -80,7 +80,16 @@ fn job(chance: &mut Chance, now: Timestamp) -> NewJob {
     if chance.percent(8) {
         job.deadline = Some(now + up_to(chance, 60_000));
     }
+    if chance.percent(25) {
+        job = job.run(RunId::new(&format!("run-{}", chance.number())).unwrap());
+    }
     job.priority(chance.below(3) as i16)
+}
+
+/// What a run does under one claim: how often it writes and goes on, and whether it parks after that.
+pub(super) fn run(chance: &mut Chance) -> (u32, Option<Duration>) {
+    let park = chance.percent(40).then(|| up_to(chance, 4_000));
+    (chance.below(5) as u32, park)
 }
 
 /// Lone jobs or a graph.

@@ -7,7 +7,7 @@ use towpath_core::store::{
     Assigned, AttemptOutcome, AttemptRecord, Beat, Census, Ending, Intent, Move, Rescue, RescueReply, Rescued, Settle,
     Settled, Turn, TurnReply,
 };
-use towpath_core::{End, Fence, Incarnation, JobId, Timestamp};
+use towpath_core::{End, Fence, Incarnation, JobId, Payload, Timestamp};
 
 /// What the oracles know.
 #[derive(Default)]
@@ -25,6 +25,8 @@ pub(super) struct Watch {
     successes: BTreeMap<JobId, u32>,
     pub(super) failures: BTreeMap<JobId, u32>,
     pub(super) crashes: u64,
+    /// What the store has taken for journals.
+    pub(super) journals: BTreeMap<JobId, Vec<Payload>>,
 }
 
 type Verdict = Result<(), String>;
@@ -56,7 +58,12 @@ impl Watch {
             (Settled::Done | Settled::Unread, _) => None,
         };
         let id = self.ids.get(&key).copied().ok_or_else(|| format!("nobody has claimed {key}, and it is settled"))?;
-        match self.claims.remove(&key) {
+        let is_written = matches!(settled, Settled::Done | Settled::Cancelled);
+        if is_written {
+            self.journals.entry(id).or_default().extend(settle.journal.iter().cloned());
+        }
+        let stays = !is_written || settled == Settled::Done && matches!(settle.then, Move::Stay { .. });
+        match if stays { self.claims.get(&key).copied() } else { self.claims.remove(&key) } {
             Some(claim) if claim == settle.fence => {}
             newest => {
                 return Err(format!("{id}: an outcome under {:?} was taken, but {newest:?} has it", settle.fence));

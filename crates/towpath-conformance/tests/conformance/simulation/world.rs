@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use towpath_conformance::Chance;
 use towpath_core::dispatch::{CancelWhy, DispatchConfig, Dispatcher, Effect, Event, Failure, PeerNews, QueueSlots};
-use towpath_core::store::{Beat, HostId, Rescue, Served, Turn, WorkerIdentity};
+use towpath_core::store::{Beat, HostId, Rescue, Served, Settled, Turn, WorkerIdentity};
 use towpath_core::{
-    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Queue, Report, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Payload, Queue, Report, RunCommit, RunId,
+    Store, StoreError, StoreErrorKind, Timestamp,
 };
 
 use super::script::{self, Behaviour, Heeds, up_to};
@@ -40,6 +40,23 @@ pub(super) enum Sabotage {
     StopAClock,
 }
 
+impl Writing {
+    /// What it writes next: a line, and with the last one where that leaves it.
+    fn write(&mut self, report: &Report, number: u64) -> RunCommit {
+        let journal = vec![Payload::json(&number).unwrap()];
+        self.leaves = self.left == 0;
+        if !self.leaves {
+            self.left -= 1;
+            return RunCommit { journal, read: None, then: None };
+        }
+        let then = match self.park {
+            Some(wait) => Report::Parked { until: Some(wait) },
+            None => report.clone(),
+        };
+        RunCommit { journal, read: Some(self.read), then: Some(then) }
+    }
+}
+
 /// What happened in a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
@@ -55,6 +72,8 @@ pub(super) struct Tally {
     late_questions: u64,
     cancels: u64,
     twice_at_once: u64,
+    written: u64,
+    signals: u64,
 }
 
 impl Tally {
@@ -71,6 +90,8 @@ impl Tally {
         self.late_questions += other.late_questions;
         self.cancels += other.cancels;
         self.twice_at_once += other.twice_at_once;
+        self.written += other.written;
+        self.signals += other.signals;
     }
 
     /// Whether everything that can go wrong has.
@@ -87,6 +108,8 @@ impl Tally {
             self.late_questions / 50,
             self.cancels / 50,
             self.twice_at_once / 5,
+            self.written / 1_000,
+            self.signals / 50,
         ];
         counts.iter().all(|count| *count > 0)
     }
@@ -113,6 +136,18 @@ struct Handler {
     heeds: Heeds,
     /// Only the newest plan to end counts.
     plan: u64,
+    run: Option<Writing>,
+}
+
+/// A run under a claim: it writes so often and goes on, then parks or ends.
+struct Writing {
+    id: RunId,
+    left: u32,
+    park: Option<Duration>,
+    /// How many signals it has read.
+    read: u32,
+    /// Whether what it wrote last was to be its last.
+    leaves: bool,
 }
 
 enum What {
@@ -154,6 +189,7 @@ pub(super) struct World {
     outage_until: Duration,
     jobs: BTreeSet<JobId>,
     graphs: Vec<GraphId>,
+    runs: BTreeMap<JobId, RunId>,
 }
 
 type Verdict = Result<(), String>;
@@ -191,6 +227,7 @@ impl World {
             outage_until: Duration::ZERO,
             jobs: BTreeSet::new(),
             graphs: Vec::new(),
+            runs: BTreeMap::new(),
         }
     }
 
@@ -329,11 +366,14 @@ impl World {
             Effect::Beat(beat) => self.send(worker, Ask::Beat(beat)),
             Effect::LookForPeers => self.send(worker, Ask::Peers),
             Effect::Prune => drop(at_once(self.store.prune(100)).map_err(|error| error.to_string())?),
-            Effect::Start(job) => return self.handler_begins(worker, job.head.fence, job.head.id),
+            Effect::Start(job) => {
+                let run = job.run.map(|run| run.id);
+                return self.handler_begins(worker, job.head.fence, job.head.id, run);
+            }
             Effect::Cancel { fence, why } => self.interrupt(worker, fence, Some(why)),
             Effect::Abort { fence } => self.interrupt(worker, fence, None),
-            // No handler of this world is a run.
-            Effect::Stuck { .. } | Effect::Refused { .. } | Effect::Committed { .. } => {}
+            Effect::Committed { fence, settled } => return self.committed(worker, fence, settled),
+            Effect::Stuck { .. } | Effect::Refused { .. } => {}
             Effect::Gone => {
                 let it = &mut self.workers[worker];
                 it.is_up = false;
@@ -345,10 +385,13 @@ impl World {
         Ok(())
     }
 
-    fn handler_begins(&mut self, worker: usize, fence: Fence, id: JobId) -> Verdict {
+    fn handler_begins(&mut self, worker: usize, fence: Fence, id: JobId, run: Option<RunId>) -> Verdict {
         let since = self.instant();
         for other in self.workers.iter().filter(|other| other.is_up) {
-            for (fence, handler) in other.handlers.iter().filter(|(_, handler)| handler.id == id) {
+            // A run that waits for the answer to its park or its end does nothing any more.
+            let is_at_work = |handler: &Handler| handler.run.as_ref().is_none_or(|run| !run.leaves);
+            let same = other.handlers.iter().filter(|(_, handler)| handler.id == id && is_at_work(handler));
+            for (fence, handler) in same {
                 self.tally.twice_at_once += 1;
                 self.watch.begins(id, *fence, handler.since, since)?;
             }
@@ -357,7 +400,12 @@ impl World {
         let is_calm = self.is_calm();
         let Behaviour { report, takes, heeds } = script::behaviour(&mut self.chance, build, is_calm);
         let plan = self.drawn;
-        self.workers[worker].handlers.insert(fence, Handler { id, since, report, heeds, plan });
+        let run = run.map(|id| {
+            let (left, park) = script::run(&mut self.chance);
+            let read = if self.chance.percent(70) { self.arrived(&id) } else { 0 };
+            Writing { id, left, park, read, leaves: false }
+        });
+        self.workers[worker].handlers.insert(fence, Handler { id, since, report, heeds, plan, run });
         if self.spoils(Sabotage::LoseAnEnd) {
             return Ok(());
         }
@@ -391,8 +439,50 @@ impl World {
         if it.handlers.get(&fence).is_none_or(|handler| handler.plan != plan) {
             return Ok(());
         }
+        if let Some(handler) = it.handlers.get_mut(&fence)
+            && let Some(run) = &mut handler.run
+            && handler.report != Report::Stopped
+        {
+            let commit = run.write(&handler.report, self.drawn);
+            return self.tell(worker, Event::Commit { fence, commit });
+        }
         let Some(Handler { report, .. }) = it.handlers.remove(&fence) else { return Ok(()) };
         self.tell(worker, Event::Finished { fence, report })
+    }
+
+    /// A run hears what became of what it wrote. One that was stopped meanwhile does not listen.
+    fn committed(&mut self, worker: usize, fence: Fence, settled: Settled) -> Verdict {
+        let wait = up_to(&mut self.chance, 60);
+        let plan = self.drawn;
+        let Some(handler) = self.workers[worker].handlers.get_mut(&fence) else { return Ok(()) };
+        let Some(run) = &mut handler.run else { return Ok(()) };
+        let goes_on = match settled {
+            Settled::Done => !run.leaves,
+            Settled::Unread => true,
+            _ => false,
+        };
+        if settled == Settled::Done {
+            self.tally.written += 1;
+        }
+        if !goes_on {
+            self.workers[worker].handlers.remove(&fence);
+            return self.tell(worker, Event::Finished { fence, report: Report::Stopped });
+        }
+        let id = run.id.clone();
+        if handler.report != Report::Stopped {
+            handler.plan = plan;
+            self.at(wait, What::Ends { worker, fence, plan });
+        }
+        let read = self.arrived(&id);
+        if let Some(run) = self.workers[worker].handlers.get_mut(&fence).and_then(|handler| handler.run.as_mut()) {
+            run.read = read;
+        }
+        Ok(())
+    }
+
+    /// How many signals a run has been sent.
+    fn arrived(&self, run: &RunId) -> u32 {
+        at_once(self.store.inbox(run.clone(), 0, 1_000)).map_or(0, |lines| lines.len() as u32)
     }
 
     // ---- the wire -----------------------------------------------------------------------------

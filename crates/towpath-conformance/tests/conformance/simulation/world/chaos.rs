@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use towpath_core::dispatch::{Command, Event};
-use towpath_core::store::{Change, Changed, Enqueue, JobFilter, Order, Page};
-use towpath_core::{GraphId, JobId, State, Store, cancel_graph_step, cancel_job};
+use towpath_core::store::{Arrival, Change, Changed, Enqueue, Item, JobFilter, Order, Page};
+use towpath_core::{GraphId, JobId, Label, NewJob, Payload, State, Store, cancel_graph_step, cancel_job};
 
 use super::super::script::{self, up_to};
 use super::{Sabotage, Verdict, What, World, at_once};
@@ -50,7 +50,8 @@ impl World {
                 let wish = if self.chance.percent(50) { Command::Quiet } else { Command::Resume };
                 self.tell(worker, Event::Command(wish))
             }
-            (84..92, _) => self.cancel(),
+            (84..89, _) => self.cancel(),
+            (89..94, _) => self.signal(),
             _ => self.recount(),
         }
     }
@@ -58,6 +59,7 @@ impl World {
     fn enqueue(&mut self) -> Verdict {
         let now = self.instant();
         let (items, ids, graph) = script::items(&mut self.chance, now);
+        self.note_runs(&items);
         let placed = at_once(self.store.enqueue(Enqueue { items })).map_err(|error| error.to_string())?;
         if let Some(refused) = placed.items.iter().find_map(|placed| placed.as_ref().err()) {
             return Err(format!("new work is refused: {refused}"));
@@ -71,6 +73,7 @@ impl World {
         let now = self.instant();
         let Some(graph) = self.chance.pick(&self.graphs).copied() else { return Ok(()) };
         let (item, ids) = script::append(&mut self.chance, now, graph);
+        self.note_runs(std::slice::from_ref(&item));
         let placed = at_once(self.store.enqueue(Enqueue::one(item))).map_err(|error| error.to_string())?;
         // A stopped graph takes nothing.
         if placed.items.iter().all(Result::is_ok) {
@@ -110,6 +113,31 @@ impl World {
             }
         }
         self.hint(&Event::CancelHint)
+    }
+
+    /// Signals a run that has not ended: what comes for others is kept for nobody.
+    fn signal(&mut self) -> Verdict {
+        let jobs: Vec<JobId> = self.jobs.iter().copied().collect();
+        let Some(job) = self.chance.pick(&jobs) else { return Ok(()) };
+        let detail = at_once(self.store.inspect().job(*job)).map_err(|error| error.to_string())?;
+        let is_open = detail.is_some_and(|detail| !matches!(detail.line.state, State::Ended(_)));
+        let Some(run) = self.runs.get(job).filter(|_| is_open) else { return Ok(()) };
+        let arrival = Arrival::new(run.clone(), Label::from_stored("go"), Payload::default());
+        at_once(self.store.signal(vec![arrival])).map_err(|error| error.to_string())?;
+        self.tally.signals += 1;
+        self.hint(&Event::Hint)
+    }
+
+    fn note_runs(&mut self, items: &[Item]) {
+        for item in items {
+            let jobs: Vec<&NewJob> = match item {
+                Item::Job(job) => vec![job],
+                Item::Graph(graph) => graph.nodes().iter().map(|node| &node.job).collect(),
+                Item::Append(append) => append.nodes().iter().map(|node| &node.job).collect(),
+                _ => Vec::new(),
+            };
+            self.runs.extend(jobs.into_iter().filter_map(|job| Some((job.id, job.run.clone()?))));
+        }
     }
 
     fn apply(&mut self, order: Order) -> Result<Vec<Changed>, String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use towpath_core::dispatch::{Command, Event};
 use towpath_core::store::{JobFilter, Page, StoreResult};
-use towpath_core::{End, GraphId, State, Store};
+use towpath_core::{End, GraphId, JobId, State, Store};
 
 use super::super::watch;
 use super::{Sabotage, Verdict, World, at_once};
@@ -51,10 +51,19 @@ impl World {
             if line.counters.failures != expected {
                 return Err(format!("{id} has {} failures, {expected} were reported", line.counters.failures));
             }
+            self.journal_is_whole(*id)?;
             self.tally.successes += u64::from(has_succeeded);
             self.tally.failures += u64::from(expected);
         }
         self.recount()
+    }
+
+    /// The journal of a run has what the store has taken for it, in that order, and nothing else.
+    fn journal_is_whole(&self, id: JobId) -> Verdict {
+        let taken = self.watch.journals.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let stored = at_once(self.store.entries(id, 1, 0, 1_000)).map_err(|error| error.to_string())?;
+        let stored: Vec<_> = stored.into_iter().map(|entry| entry.payload).collect();
+        if stored == taken { Ok(()) } else { Err(format!("{id} has the journal {stored:?}, it was given {taken:?}")) }
     }
 
     pub(super) fn everybody_leaves(&mut self) -> Verdict {

@@ -1,0 +1,60 @@
+//! Random graphs with random outcomes, cancels and appends, on every store and in a small model written from the design
+//! alone: how each node ends and why, how the graph ends, and that nothing starts that may not.
+//!
+//! `TOWPATH_SEED` takes a printed seed back, `TOWPATH_GRAPHS` sets how many graphs follow it.
+
+mod draw;
+mod drive;
+mod model;
+
+use towpath_conformance::{MemorySubject, Subject};
+
+use drive::{Driver, Shown};
+
+/// Graphs in one store; then a new one, since questions of the store in memory look at everything.
+const GRAPHS_A_STORE: u64 = 100;
+
+async fn compare<S: Subject>(graphs: u64, new: impl AsyncFn() -> S) {
+    let number = |key: &str| std::env::var(key).ok().and_then(|text| text.parse().ok());
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed: u64 = number("TOWPATH_SEED").unwrap_or(clock.as_nanos() as u64 >> 8);
+    let graphs = number("TOWPATH_GRAPHS").unwrap_or(graphs);
+    println!("TOWPATH_SEED={seed} TOWPATH_GRAPHS={graphs}");
+    let mut shown = Shown::default();
+    let mut done = 0;
+    while done < graphs {
+        let mut subject = new().await;
+        let mut driver = Driver::new(subject.store(), 7).await;
+        for at in (done..graphs).take(GRAPHS_A_STORE as usize) {
+            let seed = seed.wrapping_add(at);
+            if let Err(problem) = driver.compare(seed, &mut shown).await {
+                panic!("TOWPATH_SEED={seed} TOWPATH_GRAPHS=1: {} differs: {problem}", subject.name());
+            }
+            done += 1;
+        }
+        subject.remove().await.unwrap();
+    }
+    println!("{shown:?}");
+    let rarest = [shown.succeeded, shown.failed, shown.cancelled, shown.untaken, shown.upstream, shown.appends];
+    let rare = rarest.into_iter().min() <= Some(graphs as usize / 50)
+        || (graphs >= 5_000 && (shown.spared == 0 || shown.failed_fast < 500));
+    assert!(graphs < 100 || !rare, "too rare to prove anything: {shown:?}");
+}
+
+#[tokio::test]
+async fn random_graphs_in_memory_end_as_the_model_says() {
+    compare(10_000, async || MemorySubject::new()).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn random_graphs_on_sqlite_end_as_the_model_says() {
+    compare(1_000, async || towpath_conformance::SqliteSubject::new().await.unwrap()).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_graphs_on_postgres_end_as_the_model_says() {
+    let Some(url) = crate::postgres::url() else { return };
+    compare(200, async || towpath_conformance::PostgresSubject::new(&url).await.unwrap()).await;
+}

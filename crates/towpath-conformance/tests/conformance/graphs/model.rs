@@ -1,0 +1,221 @@
+//! What a graph must do, written down from the design alone: no counter, no verdict table, no rule of the product's own
+//! code is used. It looks at all parents of all nodes again after every step, which no store could afford.
+
+use towpath_core::{Cause, End, GraphEnd, NodeName, SkipKind, StopReason};
+
+/// How a parent must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum On {
+    Succeeded,
+    Finished,
+    Failed,
+    Branch(u8),
+    Joined,
+}
+
+/// How a node ended. A success says which branches it chose, a bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Succeeded(u8),
+    Dead,
+    Quarantined,
+    Cancelled,
+    Untaken,
+    Upstream,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stands {
+    Waiting,
+    Ready,
+    Running,
+    Ended(How, Option<Cause>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Waited for, in the order of the edges.
+    pub(super) parents: Vec<(usize, On)>,
+    pub(super) at_least: Option<u32>,
+    pub(super) may_fail: bool,
+    /// Which write it came with: what a node is to its graph is fixed then, and no append makes it more or less.
+    pub(super) write: usize,
+    pub(super) stands: Stands,
+}
+
+/// What an end means to an edge.
+enum Means {
+    Ok,
+    Spoil,
+    Untaken,
+    Pass,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) nodes: Vec<Node>,
+    pub(super) cancelled: bool,
+    pub(super) fail_fast: bool,
+    /// A failure has stopped it.
+    pub(super) failed: bool,
+}
+
+impl Model {
+    pub(super) fn add(&mut self, nodes: Vec<Node>) {
+        self.nodes.extend(nodes);
+        self.go_on();
+    }
+
+    /// Ends what a turn has settled; what one of them stops does not touch the others.
+    pub(super) fn end(&mut self, ends: Vec<(usize, How, Option<Cause>)>) {
+        for (node, how, cause) in ends {
+            self.nodes[node].stands = Stands::Ended(how, cause);
+            let counts = !self.nodes[node].may_fail && !self.could_be_spared(node) && self.nodes[node].write == 0;
+            self.failed |= self.fail_fast && counts && matches!(how, How::Dead | How::Quarantined);
+        }
+        self.go_on();
+    }
+
+    /// What holds a node back, or asks it to stop if it runs.
+    pub(super) fn stop_of(&self, node: usize) -> Option<StopReason> {
+        if self.cancelled {
+            return Some(StopReason::Cancel);
+        }
+        (self.failed && !self.is_handler(node)).then_some(StopReason::Fail)
+    }
+
+    /// Whether an edge that asks for a failure, or for any end, leads to it by some path. Of what is appended later no
+    /// node is one, nor does its failure stop anything.
+    fn is_handler(&self, node: usize) -> bool {
+        let edges = &self.nodes[node].parents;
+        self.nodes[node].write == 0
+            && edges.iter().any(|(parent, on)| matches!(on, On::Failed | On::Finished) || self.is_handler(*parent))
+    }
+
+    /// What has not started never will.
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = true;
+        self.go_on();
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.nodes.iter().any(|node| !matches!(node.stands, Stands::Ended(..)))
+    }
+
+    /// Ends and starts what the ends so far decide, until nothing changes.
+    fn go_on(&mut self) {
+        loop {
+            let next = (0..self.nodes.len()).find_map(|at| Some((at, self.next(at)?)));
+            let Some((at, stands)) = next else { return };
+            self.nodes[at].stands = stands;
+        }
+    }
+
+    fn next(&self, at: usize) -> Option<Stands> {
+        let node = &self.nodes[at];
+        if self.failed && node.stands == Stands::Ready && !self.is_handler(at) {
+            return Some(Stands::Ended(How::Cancelled, Some(Cause::GraphStopped { stop: StopReason::Fail })));
+        }
+        if self.cancelled && matches!(node.stands, Stands::Waiting | Stands::Ready) {
+            let cause = Cause::GraphStopped { stop: StopReason::Cancel };
+            return Some(Stands::Ended(How::Cancelled, Some(cause)));
+        }
+        if node.stands != Stands::Waiting {
+            return None;
+        }
+        let (mut left, mut ok, mut spoiled, mut untaken) = (0, 0, None, None);
+        for (parent, on) in &node.parents {
+            let Stands::Ended(how, _) = &self.nodes[*parent].stands else {
+                left += 1;
+                continue;
+            };
+            match means(*on, *how) {
+                Means::Ok => ok += 1,
+                Means::Spoil => spoiled = spoiled.or(Some((*parent, *how))),
+                Means::Untaken => untaken = untaken.or(Some((*parent, *how))),
+                Means::Pass => {}
+            }
+        }
+        let need = node.at_least.unwrap_or(u32::from(!node.parents.is_empty()));
+        if node.at_least.is_some() && ok >= need {
+            return Some(Stands::Ready);
+        }
+        if left > 0 {
+            return None;
+        }
+        if ok >= need && spoiled.is_none() && untaken.is_none() {
+            return Some(Stands::Ready);
+        }
+        let how = if spoiled.is_some() { How::Upstream } else { How::Untaken };
+        let cause = match spoiled.or(untaken) {
+            Some((parent, how)) if need <= 1 => {
+                Cause::Parent { node: NodeName::new(&self.nodes[parent].name).unwrap(), end: end_of(how) }
+            }
+            _ => Cause::TooFew { ok, need },
+        };
+        Some(Stands::Ended(how, Some(cause)))
+    }
+
+    /// How the graph ends, all its nodes having ended.
+    pub(super) fn graph_end(&self) -> GraphEnd {
+        let how = |node: &Node| match node.stands {
+            Stands::Ended(how, _) => Some(how),
+            _ => None,
+        };
+        let failed = |at: &usize| matches!(how(&self.nodes[*at]), Some(How::Dead | How::Quarantined));
+        let counts = |at: &usize| !self.nodes[*at].may_fail && !self.is_spared(*at);
+        if (0..self.nodes.len()).filter(failed).any(|at| counts(&at)) {
+            return GraphEnd::Failed;
+        }
+        if self.nodes.iter().any(|node| how(node) == Some(How::Cancelled)) {
+            return GraphEnd::Cancelled;
+        }
+        GraphEnd::Succeeded
+    }
+
+    /// Whether all that waited for it could do without. Where any `at_least` node was left without enough parents, none
+    /// was: which of the failures it missed is not told apart.
+    fn is_spared(&self, at: usize) -> bool {
+        let starved = |node: &Node| node.at_least.is_some() && matches!(node.stands, Stands::Ended(How::Upstream, _));
+        if self.nodes.iter().any(starved) {
+            return false;
+        }
+        self.could_be_spared(at)
+    }
+
+    /// Whether all that wait for it, of what came with it, need fewer parents than they have.
+    fn could_be_spared(&self, at: usize) -> bool {
+        let with_it = self.nodes.iter().filter(|node| node.write == self.nodes[at].write);
+        let mut children = with_it.filter(|node| node.parents.iter().any(|(parent, _)| *parent == at)).peekable();
+        let could = |child: &Node| child.at_least.is_some_and(|need| (need as usize) < child.parents.len());
+        children.peek().is_some() && children.all(could)
+    }
+}
+
+/// The table of the design, row by row.
+fn means(on: On, how: How) -> Means {
+    match (on, how) {
+        (On::Branch(label), How::Succeeded(chosen)) if chosen & (1 << label) == 0 => Means::Untaken,
+        (On::Succeeded | On::Branch(_) | On::Joined, How::Succeeded(_)) => Means::Ok,
+        (On::Joined, How::Untaken) => Means::Pass,
+        (On::Succeeded | On::Branch(_), How::Untaken) => Means::Untaken,
+        (On::Succeeded | On::Branch(_) | On::Joined, _) => Means::Spoil,
+        (On::Finished, How::Untaken) => Means::Pass,
+        (On::Finished, _) => Means::Ok,
+        (On::Failed, How::Dead | How::Quarantined) => Means::Ok,
+        (On::Failed, How::Upstream) => Means::Spoil,
+        (On::Failed, How::Succeeded(_) | How::Cancelled | How::Untaken) => Means::Untaken,
+    }
+}
+
+pub(super) fn end_of(how: How) -> End {
+    match how {
+        How::Succeeded(_) => End::Succeeded,
+        How::Dead => End::Dead,
+        How::Quarantined => End::Quarantined,
+        How::Cancelled => End::Cancelled,
+        How::Untaken => End::Skipped(SkipKind::Untaken),
+        How::Upstream => End::Skipped(SkipKind::Upstream),
+    }
+}

@@ -1,0 +1,246 @@
+//! Graphs in Rust: a builder whose handles know what each node leaves, and the graph that it builds.
+//!
+//! The builder refuses nothing while it is used: [`GraphBuilder::build`] says everything that is wrong at once.
+
+mod built;
+mod edge;
+mod node;
+mod parallel;
+
+pub use built::{Graph, GraphHandle};
+pub use edge::{Edge, Parents};
+pub use node::Node;
+pub use parallel::Parallel;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use towpath_core::{
+    GraphId, GraphName, GraphProblem, GraphRules, InvalidGraph, JobId, Kind, NewEdge, NewGraph, NewJob, NewNode,
+    NodeName, Payload,
+};
+
+use crate::client::{self, Client};
+use crate::error::Error;
+use crate::job::Job;
+use crate::random;
+
+/// A graph in the making.
+///
+/// Nodes are added by name and come back as handles, which name the parents of later ones. A handle borrows the
+/// builder, so that none is used after the graph is built.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// # use towpath::{Branch, Graph, Job};
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "price", output = u64)] struct Price;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "reserve")] struct Reserve;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "notify")] struct Notify;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "charge")] struct Charge;
+/// # #[derive(Serialize, Deserialize, Branch)] enum Shipping { Express, Standard }
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "route", gate = Shipping)] struct Route;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "ship")] struct Ship;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "refund")] struct Refund;
+/// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "hand-over")] struct HandOver;
+/// let graph = Graph::builder("checkout");
+/// let price = graph.node("price", &Price);
+/// let reserve = price.then("reserve", &Reserve).queue("stock");
+/// let notify = price.then("notify", &Notify).may_fail();
+/// let charge = graph.node("charge", &Charge).after((reserve, notify.finished()));
+/// charge.failed().then("refund", &Refund);
+///
+/// let route = charge.then("route", &Route);
+/// let fly = route.branch(Shipping::Express).then("fly", &Ship);
+/// let drive = route.branch(Shipping::Standard).then("load", &Ship).then("drive", &Ship);
+/// graph.node("hand-over", &HandOver).joins(route, (fly, drive));
+///
+/// let graph = graph.build()?;
+/// assert_eq!(graph.nodes().len(), 10);
+/// # Ok::<_, towpath::InvalidGraph>(())
+/// ```
+pub struct GraphBuilder {
+    id: GraphId,
+    name: String,
+    rules: GraphRules,
+    state: Mutex<State>,
+}
+
+/// What has been added so far.
+#[derive(Default)]
+struct State {
+    input: Option<Payload>,
+    nodes: Vec<NewNode>,
+    edges: Vec<NewEdge>,
+    problems: Vec<GraphProblem>,
+}
+
+impl GraphBuilder {
+    /// A graph with this name, which is for people and need not be unique. See [`Graph::builder`].
+    pub(crate) fn new(name: &str) -> Self {
+        let rules = GraphRules::default();
+        Self { id: random::graph_id(), name: name.to_owned(), rules, state: Mutex::default() }
+    }
+
+    /// Its id, known before it is written.
+    pub fn id(&self) -> GraphId {
+        self.id
+    }
+
+    /// Uses an id drawn before ([`Client::new_graph_id`]): enqueued twice with the same content, it is one graph.
+    ///
+    /// The ids of its nodes are then to be drawn before too ([`Node::id`]).
+    pub fn with_id(mut self, id: GraphId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// What every node can read, appended ones too.
+    pub fn input<T: Serialize>(self, input: &T) -> Self {
+        match Payload::json(input) {
+            Ok(payload) => self.state().input = Some(payload),
+            Err(e) => self.state().problems.push(GraphProblem::Input(e.to_string())),
+        }
+        self
+    }
+
+    /// How long it stays stored after it succeeded; 7 days unless said otherwise.
+    pub fn keep(mut self, keep: Duration) -> Self {
+        self.rules.keep_us = u64::try_from(keep.as_micros()).ok();
+        self
+    }
+
+    /// How long it stays stored after it failed or was cancelled; 30 days unless said otherwise.
+    pub fn keep_failed(mut self, keep: Duration) -> Self {
+        self.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok();
+        self
+    }
+
+    /// Stops at the first failure that counts: what has not started ends cancelled, what runs is asked to stop. What an
+    /// edge of a failure leads to by any path (`failed()`, `finished()`) still runs. Nodes appended later are stopped with
+    /// the rest; their own failure stops nothing.
+    pub fn fail_fast(mut self) -> Self {
+        self.rules.fail_fast = true;
+        self
+    }
+
+    /// Adds a node. Its kind, version, queue, retry and whatever else [`Job::defaults`] says come from the type.
+    ///
+    /// The name is unique in the graph, 1 to 128 bytes; `end` is kept for the product.
+    pub fn node<J: Job>(&self, name: impl AsRef<str>, job: &J) -> Node<'_, J> {
+        let name = name.as_ref();
+        let job = client::new_job(job).unwrap_or_else(|e| {
+            let node = NodeName::from_stored(name);
+            self.state().problems.push(GraphProblem::Job(node, e.to_string()));
+            NewJob::new(random::job_id(), Kind::from_stored(J::KIND))
+        });
+        self.add(name, job)
+    }
+
+    /// Adds a node whose job was put together by hand. Its handle knows no output.
+    pub fn node_new(&self, name: impl AsRef<str>, job: NewJob) -> Node<'_, ()> {
+        self.add(name.as_ref(), job)
+    }
+
+    fn add<J>(&self, name: &str, job: NewJob) -> Node<'_, J> {
+        let mut state = self.state();
+        let name = NodeName::new(name).unwrap_or_else(|problem| {
+            state.problems.push(GraphProblem::Name(problem));
+            NodeName::from_stored(name)
+        });
+        state.nodes.push(NewNode::new(name, job));
+        Node { graph: self, place: state.nodes.len() - 1, job: PhantomData }
+    }
+
+    /// Checks the graph. Nothing is written: it can be looked at, kept, and enqueued.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn build(self) -> Result<Graph, InvalidGraph> {
+        let State { input, nodes, edges, mut problems } =
+            self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let name = GraphName::new(&self.name).unwrap_or_else(|problem| {
+            problems.push(GraphProblem::Name(problem));
+            GraphName::from_stored(&self.name)
+        });
+        let new = NewGraph { id: self.id, name, rules: self.rules, input, nodes, edges: edges.clone() };
+        match new.prepare() {
+            Ok(prepared) if problems.is_empty() => Ok(Graph::new(prepared, edges)),
+            Ok(_) => Err(InvalidGraph { graph: self.name, problems }),
+            Err(invalid) => {
+                problems.extend(invalid.problems);
+                Err(InvalidGraph { graph: self.name, problems })
+            }
+        }
+    }
+
+    /// Builds and enqueues it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Graph::enqueue`].
+    pub async fn enqueue(self, client: &Client) -> Result<GraphHandle, Error> {
+        self.build()?.enqueue(client).await
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes a node.
+    fn change(&self, place: usize, change: impl FnOnce(&mut NewNode)) {
+        if let Some(node) = self.state().nodes.get_mut(place) {
+            change(node);
+        }
+    }
+
+    /// The name of a node that this builder has made.
+    fn name_of(&self, place: usize) -> NodeName {
+        // A handle is made with its node, and nodes are never taken away.
+        self.state().nodes.get(place).map_or_else(|| NodeName::from_stored(""), |node| node.name.clone())
+    }
+
+    fn job_of(&self, place: usize) -> JobId {
+        // As above.
+        self.state().nodes.get(place).map_or_else(random::job_id, |node| node.job.id)
+    }
+
+    fn connect(&self, child: usize, edges: Vec<Edge<'_>>) {
+        let child = self.name_of(child);
+        for edge in edges {
+            let parent = edge.graph.name_of(edge.parent);
+            let mut state = self.state();
+            if std::ptr::eq(edge.graph, self) {
+                state.edges.push(NewEdge { parent, child: child.clone(), condition: edge.condition });
+            } else {
+                let graph = edge.graph.name.clone();
+                state.problems.push(GraphProblem::OtherGraph { child: child.clone(), parent, graph });
+            }
+        }
+    }
+
+    fn is_connected(&self, edge: &Edge<'_>, child: usize) -> bool {
+        let (parent, child) = (self.name_of(edge.parent), self.name_of(child));
+        let same = |e: &NewEdge| e.parent == parent && e.child == child && e.condition == edge.condition;
+        self.state().edges.iter().any(same)
+    }
+
+    fn problem(&self, problem: GraphProblem) {
+        self.state().problems.push(problem);
+    }
+}
+
+impl fmt::Debug for GraphBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("GraphBuilder")
+            .field("name", &self.name)
+            .field("nodes", &state.nodes.len())
+            .field("edges", &state.edges.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The builder without a store: what it makes, and what it refuses.
+
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::{Branch, Gate};
+
+macro_rules! job {
+    ($name:ident, $kind:literal, $output:ty) => {
+        #[derive(Serialize, Deserialize)]
+        struct $name;
+        impl Job for $name {
+            const KIND: &'static str = $kind;
+            type Output = $output;
+        }
+    };
+}
+job!(Price, "price", u64);
+job!(Notify, "notify", ());
+
+#[derive(Serialize, Deserialize)]
+struct IsLarge;
+impl Job for IsLarge {
+    const KIND: &'static str = "is-large";
+    type Output = bool;
+    fn labels() -> &'static [&'static str] {
+        bool::LABELS
+    }
+    fn chosen(output: &bool) -> Option<&'static str> {
+        Some(output.label())
+    }
+}
+impl Gate for IsLarge {}
+
+/// Each edge as `parent -condition> child`.
+fn edges(graph: &Graph) -> Vec<String> {
+    graph.edges().iter().map(|e| format!("{} -{}> {}", e.parent, e.condition, e.child)).collect()
+}
+
+#[test]
+fn arms_of_several_nodes_come_together() {
+    let graph = Graph::builder("g");
+    let price = graph.node("price", &Price);
+    price
+        .parallel()
+        .arm(|from| from.then("a1", &Notify).then("a2", &Notify))
+        .arm(|from| from.then("b", &Notify).finished())
+        .then("last", &Notify);
+    let graph = graph.build().unwrap();
+    assert_eq!(
+        edges(&graph),
+        [
+            "price -succeeded> a1",
+            "a1 -succeeded> a2",
+            "price -succeeded> b",
+            "a2 -succeeded> last",
+            "b -finished> last",
+        ]
+    );
+    assert_eq!(graph.job::<Price>("price").unwrap().id(), graph.nodes()[0].job.id);
+    assert!(graph.job::<Notify>("price").is_none(), "its kind is another");
+}
+
+#[test]
+fn a_join_waits_for_its_gate_and_for_what_was_taken() {
+    let graph = Graph::builder("g");
+    let gate = graph.node("gate", &IsLarge);
+    let big = gate.branch(true).then("big", &Notify);
+    let bigger = big.then("bigger", &Notify);
+    graph.node("join", &Notify).joins(gate, bigger);
+    graph.node("other", &Notify).after(gate).joins(gate, [bigger]);
+    let graph = graph.build().unwrap();
+    assert_eq!(
+        edges(&graph),
+        [
+            "gate -branch yes> big",
+            "big -succeeded> bigger",
+            "gate -succeeded> join",
+            "bigger -joined> join",
+            "gate -succeeded> other",
+            "bigger -joined> other",
+        ]
+    );
+    assert_eq!(graph.nodes()[0].job.rules.labels.len(), 2);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let other = Graph::builder("refunds");
+    let foreign = other.node("refund", &Notify);
+    let graph = Graph::builder("checkout");
+    let price = graph.node("price", &Price).queue("Not A Queue").at_least(3);
+    graph.node("price", &Notify).after((price, foreign));
+    graph.node("a\nb", &Notify);
+    let gate = graph.node("gate", &IsLarge);
+    gate.branch_named("maybe").then("late", &Notify);
+    let refused = graph.build().unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "graph checkout is invalid: \
+         node price: queue \"Not A Queue\" contains 'N': use only a-z 0-9 . _ -; \
+         price has an edge with refund, a node of another graph (refunds): use nodes of one graph; \
+         node \"a\\nb\" contains the control character '\\n'; \
+         two nodes are named price: rename one; \
+         price waits for itself: remove that edge; \
+         price needs at least 3 of its 0 parents: ask for 1 to 0; \
+         late waits for the branch maybe of gate, which has only yes, no: ask for one of these"
+    );
+}
+
+#[test]
+fn a_builder_can_be_held_across_an_await() {
+    fn is_send_and_sync<T: Send + Sync>(_: &T) {}
+    let graph = Graph::builder("g");
+    is_send_and_sync(&graph);
+    is_send_and_sync(&graph.node("a", &Notify));
+}

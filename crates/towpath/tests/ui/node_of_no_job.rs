@@ -1,0 +1,6 @@
+use towpath::Graph;
+
+fn main() {
+    let graph = Graph::builder("checkout");
+    graph.node("ship", &"a text");
+}
