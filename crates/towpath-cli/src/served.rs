@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use towpath::core::Incarnation;
 use towpath::core::State;
-use towpath::core::store::{JobFilter, JobLine, Page, WorkerLine};
+use towpath::core::store::{JobFilter, JobLine, Page, Versions, WorkerLine};
 use towpath::{Client, GraphId, Job as _, Kind, Queue, Timestamp};
 
 use crate::error::CliError;
@@ -22,14 +22,14 @@ pub(crate) struct Served {
 }
 
 /// Why no living worker takes a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// None serves its queue.
     Queue,
     /// None that serves its queue has a handler for its kind.
     Kind,
-    /// Those that have one take inputs up to this version only.
-    Version(u16),
+    /// Those that have one take other versions, these of them.
+    Version(Vec<Versions>),
 }
 
 impl Served {
@@ -56,7 +56,7 @@ impl Served {
     }
 
     /// Why nobody takes such a job, if nobody does. A worker that does not say what it serves is taken to serve all.
-    pub(crate) fn lack(&self, queue: &Queue, kind: &Kind, version: Option<u16>) -> Option<Lack> {
+    pub(crate) fn lack(&self, queue: &Queue, kind: &Kind, version: u16) -> Option<Lack> {
         let workers: Vec<&WorkerLine> = self.of_queue(queue).collect();
         if workers.is_empty() {
             return Some(Lack::Queue);
@@ -64,33 +64,35 @@ impl Served {
         if workers.iter().any(|w| w.kinds.is_empty()) {
             return None;
         }
-        let newest = workers.iter().filter_map(|w| w.kinds.get(kind)).max();
-        match (newest, version) {
-            (None, _) => Some(Lack::Kind),
-            (Some(newest), Some(version)) if *newest < version => Some(Lack::Version(*newest)),
-            _ => None,
+        let mut taken: Vec<Versions> = workers.iter().filter_map(|w| w.kinds.get(kind)).cloned().collect();
+        if taken.iter().any(|versions| versions.has(version)) {
+            return None;
         }
+        taken.sort();
+        taken.dedup();
+        Some(if taken.is_empty() { Lack::Kind } else { Lack::Version(taken) })
     }
 
     /// Why nobody takes a job of a list, if it waits for somebody.
     pub(crate) fn lack_of(&self, line: &JobLine) -> Option<Lack> {
-        if line.state == State::Ready { self.lack(&line.queue, &line.kind, None) } else { None }
+        if line.state == State::Ready { self.lack(&line.queue, &line.kind, line.version) } else { None }
     }
 
     /// Says what nobody takes, a line for each queue and kind, with the remedy.
     pub(crate) fn tell(&self, jobs: &[JobLine], store_option: &str) {
-        let mut groups: BTreeMap<(&Queue, &Kind), (Lack, usize, Option<GraphId>)> = BTreeMap::new();
+        let mut groups: BTreeMap<(&Queue, &Kind, u16), (Lack, usize, Option<GraphId>)> = BTreeMap::new();
         for line in jobs {
             if let Some(lack) = self.lack_of(line) {
                 let graph = line.node.as_ref().map(|n| n.graph);
-                groups.entry((&line.queue, &line.kind)).or_insert((lack, 0, graph)).1 += 1;
+                groups.entry((&line.queue, &line.kind, line.version)).or_insert((lack, 0, graph)).1 += 1;
             }
         }
         if !groups.is_empty() {
             say::line("");
         }
-        for ((queue, kind), (lack, count, graph)) in groups {
-            let jobs = format!("{} of kind {kind}", words::count(count, "ready job", "ready jobs"));
+        for ((queue, kind, version), (lack, count, graph)) in groups {
+            let of = if matches!(lack, Lack::Version(_)) { format!(" v{version}") } else { String::new() };
+            let jobs = format!("{} of kind {kind}{of}", words::count(count, "ready job", "ready jobs"));
             match graph.filter(|_| kind.as_str() == Exec::KIND) {
                 Some(graph) => say::line(format_args!(
                     "nobody runs {}: carry on with `towpath resume{store_option} {graph}`",
@@ -98,24 +100,27 @@ impl Served {
                 )),
                 None => say::line(format_args!(
                     "{}: {jobs}; {}",
-                    self.what(queue, kind, lack),
-                    self.remedy(queue, kind, lack)
+                    self.what(queue, kind, &lack),
+                    self.remedy(queue, kind, &lack)
                 )),
             }
         }
     }
 
     /// What is lacking, in words.
-    pub(crate) fn what(&self, queue: &Queue, kind: &Kind, lack: Lack) -> String {
+    pub(crate) fn what(&self, queue: &Queue, kind: &Kind, lack: &Lack) -> String {
         match lack {
             Lack::Queue => format!("no living worker serves the queue {queue}"),
             Lack::Kind => format!("no living worker of the queue {queue} has a handler for {kind}"),
-            Lack::Version(newest) => format!("the living workers take {kind} up to version {newest}"),
+            Lack::Version(taken) => {
+                let taken: Vec<String> = taken.iter().map(Versions::to_string).collect();
+                format!("the living workers take {kind} {}", taken.join(", or "))
+            }
         }
     }
 
     /// What to do about it.
-    pub(crate) fn remedy(&self, queue: &Queue, kind: &Kind, lack: Lack) -> String {
+    pub(crate) fn remedy(&self, queue: &Queue, kind: &Kind, lack: &Lack) -> String {
         let able = self.workers.iter().find(|w| self.lives(w) && w.kinds.contains_key(kind));
         match (lack, able) {
             (Lack::Queue, Some(able)) => {
@@ -125,7 +130,10 @@ impl Served {
                 format!("start a worker with a handler for {kind} that serves the queue, .queue(\"{queue}\", 20)")
             }
             (Lack::Kind, _) => format!("register a handler for {kind} in a worker of the queue, or cancel them"),
-            (Lack::Version(_), _) => "start a worker of the newer release".to_owned(),
+            (Lack::Version(taken), _) if taken.iter().all(|versions| matches!(versions, Versions::UpTo(_))) => {
+                "start a worker of the newer release".to_owned()
+            }
+            (Lack::Version(_), _) => "start a worker that has this version too, until its runs have ended".to_owned(),
         }
     }
 }

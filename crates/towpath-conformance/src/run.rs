@@ -9,7 +9,7 @@ mod work;
 
 use std::collections::{BTreeMap, HashMap};
 
-use towpath_core::store::{StoreError, Turn};
+use towpath_core::store::{Counters, StoreError, Turn};
 use towpath_core::{Fence, Timestamp};
 
 use crate::args::Args;
@@ -56,6 +56,13 @@ impl WorkerBook {
             self.holds.push(job.clone());
         }
         self.held.insert(job, held);
+    }
+
+    /// A run that stays has new counters.
+    fn count(&mut self, job: &str, counters: Counters) {
+        if let Some(Held::Job(head)) = self.held.get_mut(job) {
+            head.counters = counters;
+        }
     }
 
     fn drop_job(&mut self, job: &str) {
@@ -142,7 +149,7 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
+            "cancel" | "terminate" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
                 self.operate(&verb, args, body).await?
             }
             "signal" => self.signal(args, body).await?,

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, Undecided, Upstream, WorkerLine,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, Undecided, Upstream, Versions,
+    WorkerLine,
 };
 use towpath_core::{
-    Codec, Count, End, GraphRules, JobRules, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State, Timestamp, Why,
+    Codec, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
+    Timestamp, Why,
 };
 
 use crate::names::Names;
@@ -178,7 +180,7 @@ impl Say<'_> {
 
     fn head(&self, line: Line, head: &Head) -> Line {
         let job = self.names.of(head.id);
-        let kind = if head.version == 1 { head.kind.to_string() } else { format!("{}@{}", head.kind, head.version) };
+        let kind = kind(&head.kind, head.version);
         let line = counters(line.word(&job).word(kind).word(head.queue.as_str()), head.counters);
         let line = rules(line, &head.rules).maybe("deadline", self.at_maybe(head.deadline));
         self.node(line, &job, head.node.as_ref())
@@ -237,7 +239,7 @@ impl Say<'_> {
     /// A job in a list.
     pub(crate) fn job(&self, job: &JobLine) -> String {
         let name = self.names.of(job.id);
-        let line = Line::new(&name).word(state(job.state)).word(job.kind.as_str()).word(job.queue.as_str());
+        let line = Line::new(&name).word(state(job.state)).word(kind(&job.kind, job.version)).word(job.queue.as_str());
         let line = line.maybe("priority", (job.priority != 0).then_some(job.priority));
         let line = counters(line, job.counters)
             .maybe("due", self.at_maybe(job.due))
@@ -249,7 +251,6 @@ impl Say<'_> {
     /// A job with everything about it.
     pub(crate) fn detail(&self, job: &JobDetail) -> Vec<String> {
         let about = Line::new(" ").pair("enqueued", self.at(job.line.enqueued_at));
-        let about = about.maybe("version", (job.version != 1).then_some(job.version));
         let about = about.maybe("input", (!job.input.bytes.is_empty()).then(|| payload(&job.input)));
         let about = rules(about, &job.rules)
             .maybe("deadline", self.at_maybe(job.deadline))
@@ -261,6 +262,7 @@ impl Say<'_> {
             .maybe("blocked", job.blocked.as_deref().map(quoted))
             .maybe("cause", job.cause.as_ref().map(|c| quoted(&c.to_string())))
             .maybe("cancel", job.cancel.as_ref().map(|c| quoted(&c.to_string())))
+            .word(job.run.as_ref().map_or_else(String::new, run_line))
             .end();
         let mut lines = vec![self.job(&job.line), about.end()];
         if stands.trim() != "" {
@@ -354,7 +356,7 @@ impl Say<'_> {
     /// A worker.
     pub(crate) fn worker(&self, worker: &WorkerLine) -> String {
         let id = self.names.of(worker.worker);
-        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, version)| format!("{kind}@{version}")).collect();
+        let kinds: Vec<String> = worker.kinds.iter().map(|(kind, of)| format!("{kind}@{}", versions(of))).collect();
         Line::new(&id)
             .maybe("name", (worker.name != id).then_some(&worker.name))
             .maybe("queues", list(&worker.queues))
@@ -503,6 +505,29 @@ fn run_length(lines: &[String]) -> usize {
         })
     };
     (1..lines.len()).take_while(|at| same(*at)).count() + 1
+}
+
+/// As a script asks for them.
+fn versions(versions: &Versions) -> String {
+    match versions {
+        Versions::UpTo(newest) => newest.to_string(),
+        Versions::Only(list) => format!("={}", list.iter().map(u16::to_string).collect::<Vec<_>>().join("+")),
+    }
+}
+
+/// A kind with its version, unless that is the first.
+fn kind(kind: &Kind, version: u16) -> String {
+    if version == 1 { kind.to_string() } else { format!("{kind}@{version}") }
+}
+
+/// A run's journal and inbox.
+fn run_line(run: &RunLine) -> String {
+    Line::default()
+        .pair("run", &run.id)
+        .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
+        .count("entries", run.entries)
+        .count("arrived", run.arrived)
+        .end()
 }
 
 #[cfg(test)]

@@ -214,20 +214,23 @@ impl Dispatcher {
         let mut problems = reply.problems.into_iter();
         for (settle, settled) in turn.settle.iter().zip(&reply.settled) {
             if self.holding.is_committing(settle.fence) {
+                if let (Move::Stay { counters: Some(counters) }, Settled::Done) = (&settle.then, settled) {
+                    self.holding.counts(settle.fence, *counters);
+                }
                 self.committed(settle.fence, *settled, now);
                 if *settled != Settled::Refused {
                     continue;
                 }
             }
-            let goes_on = matches!((&settle.then, settled), (Move::Stay, Settled::Done) | (_, Settled::Unread));
+            let goes_on = matches!((&settle.then, settled), (Move::Stay { .. }, Settled::Done) | (_, Settled::Unread));
             if self.holding.take_stopped(settle.fence) && !goes_on {
                 self.traffic.withdraw(settle.fence);
             }
             match (&settle.then, settled) {
                 (_, Settled::Refused) => self.refused(settle, problems.next(), now),
                 // A run that goes on, or may not end yet, is still this worker's.
-                (_, Settled::Unread) | (Move::Stay, Settled::Done) => {}
-                (Move::Stay, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
+                (_, Settled::Unread) | (Move::Stay { .. }, Settled::Done) => {}
+                (Move::Stay { .. }, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
                 _ => self.holding.drop_held(settle.fence),
             }
         }

@@ -242,10 +242,15 @@ pub struct RunCommit {
 pub fn settle_run(head: &Head, commit: RunCommit) -> Settle {
     let RunCommit { journal, read, then } = commit;
     let settle = match then {
-        None => Settle::stay(head.fence, Vec::new()),
+        None => Settle { then: Move::Stay { counters: without_crashes(head) }, ..Settle::stay(head.fence, Vec::new()) },
         Some(report) => settle_report(head, report),
     };
     Settle { journal, read, if_cancelled: None, ..settle }
+}
+
+/// A run that writes has outlived its last crash: what its counters are then, if that changes them.
+fn without_crashes(head: &Head) -> Option<Counters> {
+    (head.counters.crashes > 0).then_some(Counters { crashes: 0, ..head.counters })
 }
 
 /// What becomes of a job that was claimed and may not run now: it goes back for a while, at no cost.
@@ -294,7 +299,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
         | Move::Park { counters, .. } => Some(*counters),
-        Move::Close(_) | Move::Stay => None,
+        Move::Close(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
     let unknown = JobRules::default();
@@ -380,6 +385,15 @@ mod tests {
         let parked = settle_report(&head(at(2, 1, 1)), Report::Parked { until: None });
         assert!(matches!(parked.then, Move::Park { until: None, counters } if counters == at(1, 1, 0)));
         assert!(parked.if_cancelled.is_some_and(|ending| ending.counters == at(1, 1, 0)));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_after_a_crash_forgets_it() {
+        let goes_on = || RunCommit { journal: Vec::new(), read: None, then: None };
+        let first = settle_run(&head(at(1, 0, 0)), goes_on());
+        assert!(matches!(first.then, Move::Stay { counters: None }), "there is nothing to write");
+        let again = settle_run(&head(at(3, 1, 2)), goes_on());
+        assert!(matches!(again.then, Move::Stay { counters: Some(counters) } if counters == at(3, 1, 0)));
     }
 
     #[test]

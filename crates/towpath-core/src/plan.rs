@@ -16,6 +16,17 @@ pub fn cancel_job(job: JobId, actor: &str, reason: &str) -> Order {
     }
 }
 
+/// Ends a job whatever it does: a handler's work counts no more, and a run's undos do not run.
+pub fn terminate_job(job: JobId, actor: &str, reason: &str) -> Order {
+    let mut order = cancel_job(job, actor, reason);
+    for change in &mut order.changes {
+        if let Change::End { running, .. } = change {
+            *running = WhileRunning::Fence;
+        }
+    }
+    order
+}
+
 /// One step of cancelling a graph: the first writes the stop, the others settle what the store says
 /// can be settled now. The plan is over when there is nothing left to settle; what runs is settled
 /// by its worker, and its children after it.

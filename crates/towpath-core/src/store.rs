@@ -17,6 +17,7 @@ mod inspect;
 mod migrate;
 mod prune;
 mod read;
+mod served;
 mod signal;
 mod transact;
 mod turn;
@@ -29,16 +30,17 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+    JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
-pub use signal::{Arrival, Delivery, Signalled};
+pub use served::{Served, Versions};
+pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, RunHead, Served, Settle, Settled, Turn, TurnReply, Undecided,
+    NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 use std::future::Future;

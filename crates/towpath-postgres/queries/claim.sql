@@ -1,6 +1,7 @@
 -- Takes due jobs under a lease: per queue by turnout (priority first), then seq, across its lanes.
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int[] first index per queue, $5 int most jobs in all;
--- served kinds: $6 int[] queue's place from 1, $7 text[] queue, $8 text[] kind, $9 int[] newest version;
+-- served kinds: $6 int[] queue's place from 1, $7 text[] queue, $8 text[] kind, $9 int[] newest version,
+-- $15 int[] oldest version;
 -- $10 int[] limit per queue;
 -- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
@@ -10,8 +11,8 @@
 -- run (job).
 with served as materialized (
   select min(s.place) as place, l.lane
-  from unnest($6::int[], $7::text[], $8::text[], $9::int[]) as s(place, queue, kind, version)
-  join towpath.lane l on l.queue = s.queue and l.kind = s.kind and l.version <= s.version
+  from unnest($6::int[], $7::text[], $8::text[], $15::int[], $9::int[]) as s(place, queue, kind, oldest, newest)
+  join towpath.lane l on l.queue = s.queue and l.kind = s.kind and l.version between s.oldest and s.newest
   group by l.lane
 ), reach as materialized (
   select s.place, s.lane, coalesce(r.from_turnout, -100000) as from_turnout, coalesce(r.from_seq, 0) as from_seq,
@@ -42,6 +43,9 @@ with served as materialized (
   from picked p
   join towpath.job j on j.key = p.job
   left join towpath.stop s on s.graph = j.graph
+    -- A run that has begun obeys a cancel, or a failure beside it, with its handler.
+    and (s.reason not in (0, 3) or not exists (
+      select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
   left join towpath.node n on n.job = case when s.reason = 3 then p.job end
 ), held as (
   insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,

@@ -2,7 +2,7 @@
 -- $1 bigint now (us), $2 bigint worker, $3 bigint turn, $4 int index, $5 int lane, $6 int turnout, $7 bigint seq.
 -- Returns job (key); one row, or none if it is gone.
 -- Locks: the ready row.
--- Index: ready (lane, turnout, seq), job (key), stop (graph), node (job).
+-- Index: ready (lane, turnout, seq), job (key), stop (graph), node (job), run (job).
 with gone as (
   delete from towpath.ready where lane = $5::int and turnout = $6::int and seq = $7::bigint returning *
 )
@@ -14,5 +14,7 @@ select g.job, $2::bigint, $3::bigint, $1::bigint, j.graph, $4::int, g.lane, g.tu
 from gone g
 join towpath.job j on j.key = g.job
 left join towpath.stop s on s.graph = j.graph
+  and (s.reason not in (0, 3) or not exists (
+    select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
 left join towpath.node n on n.job = case when s.reason = 3 then g.job end
 returning job

@@ -1,12 +1,15 @@
 -- One job with everything about it.
--- $1 uuid id. Returns what `job_list` returns, then version, codec, input, rules, deadline (us), tags, headers, cause,
--- output_codec, output, blocked, worker (incarnation), cancel. No locks.
+-- $1 uuid id. Returns what `job_list` returns, then codec, input, rules, deadline (us), tags, headers, cause,
+-- output_codec, output, blocked, worker (incarnation), cancel, run (id),
+-- chapter, entries, arrived (count). No locks.
 -- Index: job (id), ended (job), running (job), later (job), blocked (job), ready (lane, turnout, seq), ready (job),
--- node (job), job (key), lane (lane), graph (graph), stop (graph), output (job), worker (worker).
+-- node (job), job (key), lane (lane), graph (graph), stop (graph), output (job), worker (worker), run (job),
+-- arrival (run, seq).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
   s.enqueued_at, s.started_at, s.ended_at,
   l.version, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, s.cause, o.codec as output_codec,
-  o.bytes as output, s.blocked, w.incarnation as worker, s.cancel
+  o.bytes as output, s.blocked, w.incarnation as worker, s.cancel,
+  u.id as run, u.chapter, u.entries, (select count(*) from towpath.arrival a where a.run = u.id) as arrived
 from towpath.standing s
 join towpath.job j on j.key = s.key
 join towpath.lane l on l.lane = s.lane
@@ -14,4 +17,5 @@ left join towpath.graph g on g.graph = s.graph
 left join towpath.stop h on h.graph = s.graph and h.reason = 2
 left join towpath.output o on o.job = s.key
 left join towpath.worker w on w.worker = s.worker
+left join towpath.run u on u.job = case when j.run then j.key end
 where s.id = $1::uuid and h.graph is null

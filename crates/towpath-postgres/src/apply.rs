@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
 use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
@@ -13,14 +13,23 @@ use crate::release::{self, Arrival, Release, standing};
 use crate::rows::{json, state, stop, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
+use crate::signal;
 use crate::store::{Inner, News};
+use crate::told::{self, Told};
 use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one order. Ends that follow each other are carried out together.
 pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
     session.begin(Commit::Durable).await?;
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
-    let mut orders = Orders { session: &session, now, order: &order, news: News::default(), lanes: Vec::new() };
+    let mut orders = Orders {
+        session: &session,
+        now,
+        order: &order,
+        news: News::default(),
+        lanes: Vec::new(),
+        told: Told::default(),
+    };
     let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
     let mut rest = &order.changes[..];
     while let Some(first) = rest.first() {
@@ -38,7 +47,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
     let outcomes: Vec<String> = answers.iter().map(Changed::to_string).collect();
     session.run(Query::Audit, &[&now, &order.actor, &order.reason, &actions, &targets, &outcomes]).await?;
     session.commit().await?;
-    let Orders { mut news, lanes, .. } = orders;
+    let Orders { mut news, mut lanes, told, .. } = orders;
+    lanes.extend(told.ring(&inner, &mut news));
     news.ready(&inner, &session, lanes).await?;
     Ok((Applied { now: Timestamp::from_micros(now), changes: answers }, news))
 }
@@ -61,6 +71,7 @@ struct Orders<'a> {
     order: &'a Order,
     news: News,
     lanes: Vec<i32>,
+    told: Told,
 }
 
 impl Orders<'_> {
@@ -71,9 +82,12 @@ impl Orders<'_> {
             let lone = row.try_get::<_, Option<i64>>(2)?.is_none();
             found.insert(
                 JobId::from(row.try_get::<_, Uuid>(0)?),
-                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)? },
+                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)?, run: row.try_get(4)? },
             );
         }
+        // A run must not park or end unseen from here on.
+        let runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
+        signal::lock(self.session, &runs).await?;
         let mut answers = vec![Changed::Unknown; ends.len()];
         let mut open: Vec<usize> = (0..ends.len()).filter(|at| found.contains_key(&ends[*at].0)).collect();
         while !open.is_empty() {
@@ -96,12 +110,31 @@ impl Orders<'_> {
         let jobs: Vec<(usize, &Found)> = open.iter().filter_map(|at| Some((*at, found.get(&ends[*at].0)?))).collect();
         let keys: Vec<i64> = jobs.iter().map(|(_, job)| job.key).collect();
         let nodes: Vec<i64> = jobs.iter().filter(|(_, job)| !job.lone).map(|(_, job)| job.key).collect();
-        let idle: Vec<i64> = jobs.iter().filter(|(_, job)| !job.is_end).map(|(_, job)| job.key).collect();
+        let runs: Vec<i64> = jobs.iter().filter(|(_, job)| job.run.is_some()).map(|(_, job)| job.key).collect();
         session.run(Query::LockRunning, &[&keys]).await?;
         lock_nodes(session, &nodes).await?;
+        let begun = told::begun(session, &runs).await?;
+        let is_fenced = |at: usize| ends[at].2 == WhileRunning::Fence;
+        let may_end = |at: usize, job: &Found| !job.is_end && (is_fenced(at) || !begun.contains(&job.key));
+        let idle: Vec<i64> = jobs.iter().filter(|(at, job)| may_end(*at, job)).map(|(_, job)| job.key).collect();
+        let fenced: Vec<i64> = jobs.iter().filter(|(at, _)| is_fenced(*at)).map(|(_, job)| job.key).collect();
         let mut taken: HashMap<i64, Counters> = HashMap::new();
         for row in session.run(Query::TakeIdle, &[&idle]).await? {
             taken.insert(row.try_get(0)?, crate::rows::counters(&row, 1)?);
+        }
+        let unfenced: Vec<i64> =
+            runs.iter().filter(|run| taken.contains_key(run) && !fenced.contains(run)).copied().collect();
+        if !told::begun(session, &unfenced).await?.is_empty() {
+            return Err(Fault::Again("a run began just now"));
+        }
+        let mut started: HashMap<i64, i64> = HashMap::new();
+        if !fenced.is_empty() {
+            for row in session.run(Query::TakeRunning, &[&fenced]).await? {
+                let job = row.try_get(0)?;
+                taken.insert(job, crate::rows::counters(&row, 1)?);
+                started.insert(job, row.try_get(4)?);
+                self.news.cancel = true;
+            }
         }
         let mut stands: HashMap<i64, (State, Option<i16>)> = HashMap::new();
         for row in session.run(Query::StateOf, &[&keys]).await? {
@@ -109,11 +142,12 @@ impl Orders<'_> {
         }
         let mut plan = Plan::default();
         let (mut asked, mut causes) = (Vec::new(), Vec::new());
+        let mut tell: Vec<&str> = Vec::new();
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
                 let ending = Ending { counters: *counters, ..(*ending).clone() };
-                plan.end_job(job.key, &ending, None, job.lone, now);
+                plan.end_job(job.key, &ending, started.get(&job.key).copied(), job.lone, now);
                 if let Some(record) = &ending.record {
                     plan.record(job.key, record, now);
                 }
@@ -121,6 +155,21 @@ impl Orders<'_> {
                 Changed::Ended
             } else {
                 match stands.get(&job.key) {
+                    Some((State::Ready | State::Blocked, None)) if begun.contains(&job.key) => {
+                        match (running, &job.run) {
+                            (WhileRunning::Ask, Some(run)) => {
+                                tell.push(run);
+                                Changed::Asked
+                            }
+                            _ => stands.get(&job.key).map_or(Changed::Unknown, |(state, _)| Changed::Left(*state)),
+                        }
+                    }
+                    Some((State::Running, Some(with::HANDLER)))
+                        if *running == WhileRunning::Ask && job.run.is_some() =>
+                    {
+                        tell.extend(job.run.as_deref());
+                        Changed::Asked
+                    }
                     Some((State::Running, Some(with::HANDLER))) if *running == WhileRunning::Ask => {
                         let Order { actor, reason, .. } = self.order;
                         let cause = ending.cause.clone();
@@ -136,11 +185,12 @@ impl Orders<'_> {
                 }
             };
         }
+        self.told.append(told::tell(session, now, &tell, &note_of(self.order)).await?);
         if !asked.is_empty() {
             session.run(Query::AskCancel, &[&asked, &causes]).await?;
             self.news.cancel = true;
         }
-        plan.write(session, now).await?;
+        self.told.append(plan.write(session, now).await?.told);
         let release = Release::of(&count_children(session, &plan.nodes).await?)?;
         self.place(release).await
     }
@@ -164,7 +214,11 @@ impl Orders<'_> {
         let Order { actor, reason: why, .. } = self.order;
         if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
             self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
-            self.news.cancel |= matches!(reason, StopReason::Cancel | StopReason::Fail);
+            if matches!(reason, StopReason::Cancel | StopReason::Fail) {
+                self.news.cancel = true;
+                let note = note_of(self.order);
+                self.told.append(told::tell_runs_of(self.session, self.now, (graph, reason), &note).await?);
+            }
         }
         let row = self.session.one(Query::StopCounts, &[&graph]).await?;
         let number = |at: usize| Ok::<_, Fault>(u32::try_from(row.try_get::<_, i64>(at)?).unwrap_or(u32::MAX));
@@ -225,4 +279,10 @@ struct Found {
     key: i64,
     lone: bool,
     is_end: bool,
+    /// The run that it is.
+    run: Option<String>,
+}
+
+fn note_of(order: &Order) -> CancelNote {
+    CancelNote { actor: order.actor.clone(), reason: order.reason.clone() }
 }

@@ -19,6 +19,7 @@ use crate::rows::{Holding, counters, instant, job_key, rules, signed, stored};
 use crate::session::{Commit, Session};
 use crate::settle::{self, Plan};
 use crate::store::{Inner, News};
+use crate::told::Told;
 use crate::turn::{self, Opened, count_children, lock_nodes};
 
 /// Whether a turn expects the database to raise.
@@ -43,7 +44,8 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     }
     let holder = Holder { worker: opened.worker, turn: signed(turn.number), index: 0 };
     let (news, lanes, stops) = (News::default(), Vec::new(), Vec::new());
-    let mut careful = Careful { session: &session, turn: &turn, opened, holder, news, lanes, stops };
+    let mut careful =
+        Careful { session: &session, turn: &turn, opened, holder, news, lanes, stops, told: Told::default() };
     let (mut settled, mut problems) = (Vec::with_capacity(turn.settle.len()), Vec::new());
     for item in &turn.settle {
         settled.push(careful.settle(item).await?.unwrap_or_else(|problem| {
@@ -55,7 +57,8 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     if let Some(claim) = turn.claim.as_ref().filter(|_| careful.opened.lease == Lease::Holds) {
         careful.claim(claim).await?;
     }
-    let Careful { opened, holder, mut news, lanes, .. } = careful;
+    let Careful { opened, holder, mut news, mut lanes, told, .. } = careful;
+    lanes.extend(told.ring(inner, &mut news));
     let mut holding = Holding { lanes: &inner.lanes, worker: turn.worker, turn: turn.number, ends: HashMap::new() };
     let rows = claim::held(inner, &session, &mut holding, &holder).await?;
     let assigned = rows.iter().map(|row| holding.assigned(row)).collect::<Result<_, _>>()?;
@@ -77,6 +80,7 @@ struct Careful<'a> {
     lanes: Vec<i32>,
     /// Nodes whose end stops their graph.
     stops: Vec<i64>,
+    told: Told,
 }
 
 impl Careful<'_> {
@@ -92,7 +96,8 @@ impl Careful<'_> {
             let (mut plan, answers) = Plan::of(items, &looked, who, &mut news)?;
             let stops = std::mem::take(&mut plan.stops);
             lock_nodes(session, &plan.nodes).await?;
-            news.graphs_ended = plan.write(session, now).await?;
+            let written = plan.write(session, now).await?;
+            news.graphs_ended = written.graphs_ended;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
             lanes.extend(&plan.lanes);
@@ -114,11 +119,12 @@ impl Careful<'_> {
 
     /// Stops the graphs of what has failed: once all is judged, as in a turn without care. One that cannot be stopped goes
     /// on, for the outcomes stand.
-    async fn stop(&self) -> Result<(), Fault> {
+    async fn stop(&mut self) -> Result<(), Fault> {
         for node in &self.stops {
             let stopped = alone(self.session, settle::hold_back(self.session, self.opened.now, slice::from_ref(node)));
-            if let Err(problem) = stopped.await? {
-                tracing::error!(node, problem, "a node failed, and its graph cannot be stopped");
+            match stopped.await? {
+                Ok(told) => self.told.append(told),
+                Err(problem) => tracing::error!(node, problem, "a node failed, and its graph cannot be stopped"),
             }
         }
         Ok(())
@@ -156,11 +162,19 @@ impl Careful<'_> {
     /// Answers how many it gave, at most `room`.
     async fn claim_queue(&mut self, queue: &QueueClaim, room: i32) -> Result<i32, Fault> {
         let (session, now) = (self.session, self.opened.now);
-        let kinds: Vec<&str> = queue.serves.iter().map(|served| served.kind.as_str()).collect();
-        let versions: Vec<i32> = queue.serves.iter().map(|served| i32::from(served.version)).collect();
+        let (mut kinds, mut oldest, mut newest) = (Vec::new(), Vec::new(), Vec::new());
+        for served in queue.serves.iter() {
+            for range in served.versions.ranges() {
+                kinds.push(served.kind.as_str());
+                oldest.push(i32::from(range.0));
+                newest.push(i32::from(range.1));
+            }
+        }
         let limit = i32::from(queue.limit).min(room);
         let mut given = 0;
-        for row in session.run(Query::ClaimLook, &[&queue.queue.as_str(), &kinds, &versions, &limit]).await? {
+        let look: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&queue.queue.as_str(), &kinds, &newest, &limit, &oldest];
+        for row in session.run(Query::ClaimLook, &look).await? {
             let (lane, turnout, seq): (i32, i32, i64) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
             let Holder { worker, turn, index } = &self.holder;
             let params: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
@@ -191,15 +205,16 @@ impl Careful<'_> {
             let ending = Ending { stop, ..Ending::plain(End::Quarantined, cause, keep, counters(&taken, 1)?) };
             let mut plan = Plan::default();
             plan.end_job(job, &ending, None, !is_node, now);
-            plan.write(session, now).await?;
+            let told = plan.write(session, now).await?.told;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let undecided = !release.undecided.is_empty();
             let lanes = release::to_nobody(session, now, release, Arrival::Now).await?;
-            Ok((lanes, undecided, stop.is_some()))
+            Ok((lanes, undecided, stop.is_some(), told))
         });
         match aside.await? {
-            Ok((lanes, undecided, stops)) => {
+            Ok((lanes, undecided, stops, told)) => {
                 self.lanes.extend(lanes);
+                self.told.append(told);
                 self.news.cancel |= stops;
                 self.news.undecided |= undecided;
             }

@@ -19,7 +19,8 @@ pub(crate) struct Wanted<'a> {
     places: Vec<i32>,
     queues: Vec<&'a str>,
     kinds: Vec<&'a str>,
-    versions: Vec<i32>,
+    oldest: Vec<i32>,
+    newest: Vec<i32>,
     /// By the place of the queue.
     limits: Vec<i32>,
     room: i32,
@@ -31,19 +32,25 @@ impl<'a> Wanted<'a> {
             claim.queues.iter().zip(1..).flat_map(|(queue, place)| {
                 queue.serves.iter().map(move |served| (place, queue.queue.as_str(), served))
             });
+        let ranges = served.flat_map(|(place, queue, served)| {
+            let kind = served.kind.as_str();
+            served.versions.ranges().into_iter().map(move |range| (place, queue, kind, range))
+        });
         let mut wanted = Self {
             places: Vec::new(),
             queues: Vec::new(),
             kinds: Vec::new(),
-            versions: Vec::new(),
+            oldest: Vec::new(),
+            newest: Vec::new(),
             limits: claim.queues.iter().map(|queue| i32::from(queue.limit.min(limits::CLAIM_MAX))).collect(),
             room: i32::from(limits::CLAIM_MAX),
         };
-        for (place, queue, served) in served {
+        for (place, queue, kind, (oldest, newest)) in ranges {
             wanted.places.push(place);
             wanted.queues.push(queue);
-            wanted.kinds.push(served.kind.as_str());
-            wanted.versions.push(i32::from(served.version));
+            wanted.kinds.push(kind);
+            wanted.oldest.push(i32::from(oldest));
+            wanted.newest.push(i32::from(newest));
         }
         wanted
     }
@@ -96,12 +103,13 @@ impl<'a> Wanted<'a> {
                     &self.places,
                     &self.queues,
                     &self.kinds,
-                    &self.versions,
+                    &self.newest,
                     &limits,
                     &lanes,
                     &from_turnouts,
                     &from_seqs,
                     &to_turnouts,
+                    &self.oldest,
                 ],
             )
             .await

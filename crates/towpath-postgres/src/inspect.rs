@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
     CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
-    State, Timestamp, VerdictTable,
+    RunId, State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 
@@ -24,6 +24,17 @@ impl Inspect for PostgresStore {
         self.read("show a job", move |session| async move {
             let rows = session.run(Query::JobDetail, &[&id.as_uuid()]).await?;
             rows.first().map(job_detail).transpose()
+        })
+    }
+
+    fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
+        let ids = Arc::new(vec![id.as_str().to_owned()]);
+        self.read("look for a run", move |session| {
+            let ids = Arc::clone(&ids);
+            async move {
+                let rows = session.run(Query::ExistingRuns, &[&*ids]).await?;
+                rows.first().map(|row| Ok(JobId::from(row.try_get::<_, Uuid>(1)?))).transpose()
+            }
         })
     }
 
@@ -171,13 +182,13 @@ fn job_line(row: &Row) -> Result<JobLine, Fault> {
         enqueued_at: Timestamp::from_micros(row.try_get(12)?),
         started_at: instant(row.try_get(13)?),
         ended_at: instant(row.try_get(14)?),
+        version: u16::try_from(row.try_get::<_, i32>(15)?).unwrap_or(u16::MAX),
     })
 }
 
 fn job_detail(row: &Row) -> Result<JobDetail, Fault> {
     Ok(JobDetail {
         line: job_line(row)?,
-        version: u16::try_from(row.try_get::<_, i32>("version")?).unwrap_or(u16::MAX),
         input: payload(row.try_get("codec")?, row.try_get("input")?).unwrap_or_default(),
         rules: rules(row.try_get("rules")?),
         deadline: instant(row.try_get("deadline")?),
@@ -188,7 +199,18 @@ fn job_detail(row: &Row) -> Result<JobDetail, Fault> {
         blocked: row.try_get("blocked")?,
         worker: row.try_get::<_, Option<Uuid>>("worker")?.map(incarnation),
         cancel: parsed(row.try_get("cancel")?),
+        run: run_line(row)?,
     })
+}
+
+fn run_line(row: &Row) -> Result<Option<RunLine>, Fault> {
+    let Some(id) = row.try_get::<_, Option<&str>>("run")? else { return Ok(None) };
+    Ok(Some(RunLine {
+        id: RunId::from_stored(id),
+        chapter: count(row.try_get("chapter")?),
+        entries: count(row.try_get("entries")?),
+        arrived: u32::try_from(row.try_get::<_, i64>("arrived")?).unwrap_or(u32::MAX),
+    }))
 }
 
 fn attempt_line(row: &Row) -> Result<AttemptLine, Fault> {

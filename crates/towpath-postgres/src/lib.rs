@@ -33,6 +33,7 @@ mod signal;
 mod store;
 #[cfg(test)]
 mod tests;
+mod told;
 mod transact;
 mod turn;
 

@@ -94,9 +94,9 @@ queries! {
     Census = "census" ();
     Claim = "claim" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
-        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY
+        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY
     );
-    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4);
+    ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4, INT4_ARRAY);
     ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
@@ -159,6 +159,9 @@ queries! {
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     RunArrived = "run_arrived" (INT8_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
+    RunsBegun = "runs_begun" (INT8_ARRAY);
+    RunsBeside = "runs_beside" (INT8_ARRAY);
+    RunsOfGraph = "runs_of_graph" (INT8, INT2);
     SettleAgain = "settle_again" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
@@ -177,6 +180,7 @@ queries! {
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
+    SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
     Settleable = "settleable" (UUID, INT4);
     SignalDeliver = "signal_deliver" (
         INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY
@@ -185,13 +189,14 @@ queries! {
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
     StateOf = "state_of" (INT8_ARRAY);
-    StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY);
+    StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
+    TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
     TurnStart = "turn_start" (UUID);

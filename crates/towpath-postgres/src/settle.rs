@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{try_join, try_join4};
+use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{AttemptRecord, Closing, Counters, Ending, Move, Settle, Settled};
-use towpath_core::{End, GraphId, Incarnation, JobId, Timestamp, fault, limits};
+use towpath_core::store::{AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
+use towpath_core::{End, GraphId, Incarnation, JobId, StopReason, Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -15,9 +15,10 @@ use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
 use crate::runs::{Journal, Runs, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
+use crate::told::{self, Told};
 
 /// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 11] = [
+pub(crate) const QUERIES: [Query; 12] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -29,12 +30,19 @@ pub(crate) const QUERIES: [Query; 11] = [
     Query::RunLook,
     Query::RunArrived,
     Query::SettleJournal,
+    Query::SettleStay,
 ];
 
 /// What a turn has seen behind the locks: the rows of `settle_look`, and the runs among them.
 pub(crate) struct Looked {
     pub(crate) rows: Vec<Row>,
     pub(crate) runs: Runs,
+}
+
+/// What came of writing a plan.
+pub(crate) struct Written {
+    pub(crate) graphs_ended: Vec<GraphId>,
+    pub(crate) told: Told,
 }
 
 /// What a turn writes before it releases, by column.
@@ -45,6 +53,7 @@ pub(crate) struct Plan {
     records: Records,
     again: Again,
     journal: Journal,
+    stays: Stays,
     blocked: Blocked,
     closed: Closed,
     /// Nodes whose end stops their graph.
@@ -93,6 +102,21 @@ columns!(Again of AgainRow {
     crashes: i32,
     parked: Option<bool>,
 });
+
+columns!(Stays of StayRow {
+    job: i64,
+    attempt: i32,
+    failures: i32,
+    crashes: i32,
+});
+
+impl Stays {
+    /// A run goes on, with these counters.
+    pub(crate) fn add(&mut self, job: i64, counters: Counters) {
+        let (attempt, failures, crashes) = stored_counters(counters);
+        self.push(StayRow { job, attempt, failures, crashes });
+    }
+}
 
 columns!(Blocked of BlockedRow {
     job: i64,
@@ -208,7 +232,8 @@ impl Plan {
                     self.lanes.push(row.try_get(9)?);
                 }
             }
-            Move::Stay => {}
+            Move::Stay { counters: None } => {}
+            Move::Stay { counters: Some(counters) } => self.stays.add(job, *counters),
         }
         Ok(Settled::Done)
     }
@@ -302,15 +327,14 @@ impl Plan {
         Ok(Settled::Done)
     }
 
-    /// Writes everything, in one go; answers the graphs that are over.
-    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Vec<GraphId>, Fault> {
+    /// Writes everything, in one go, and holds graphs back once all of it is written.
+    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
         let (at, at_and_kept): (Params<'_>, Params<'_>) = (&[&now], &[&now, &kept]);
-        let ends = try_join4(
+        let ends = try_join3(
             self.ends.run(session, Query::SettleEnd, at),
             self.outputs.run(session, Query::SettleOutput, &[]),
             self.records.run(session, Query::SettleAttempts, at_and_kept),
-            hold_back(session, now, &self.stops),
         );
         let moves = try_join4(
             self.again.run(session, Query::SettleAgain, &[]),
@@ -318,17 +342,26 @@ impl Plan {
             self.closed.run(session, Query::SettleClose, at),
             self.journal.run(session, Query::SettleJournal, at),
         );
-        let (_, (_, _, graphs, _)) = try_join(ends, moves).await?;
-        graphs.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
+        let stays = self.stays.run(session, Query::SettleStay, &[]);
+        let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
+        let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
+        let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
+        Ok(Written { graphs_ended, told: hold_back(session, now, &self.stops).await? })
     }
 }
 
-/// Holds back the graphs of nodes that have failed.
-pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Result<(), Fault> {
-    if !nodes.is_empty() {
-        session.run(Query::StopByFailure, &[&now, &nodes]).await?;
+/// Holds back the graphs of nodes that have failed, and tells their runs.
+pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Result<Told, Fault> {
+    let mut told = Told::default();
+    if nodes.is_empty() {
+        return Ok(told);
     }
-    Ok(())
+    let note = CancelNote { actor: "towpath".into(), reason: "a node failed".into() };
+    for row in session.run(Query::StopByFailure, &[&now, &nodes, &note.actor, &note.reason]).await? {
+        let stopped = (row.try_get(0)?, StopReason::Fail);
+        told.append(told::tell_runs_of(session, now, stopped, &note).await?);
+    }
+    Ok(told)
 }
 
 /// The lane and the turnout of a row of `settle_look`.

@@ -39,6 +39,14 @@ pub(crate) async fn signal(
     Ok((Signalled { now: Timestamp::from_micros(looked.now), items: plan.answers(&seqs) }, news))
 }
 
+/// Shares the locks of runs.
+pub(crate) async fn lock(session: &Session, runs: &[&str]) -> Result<(), Fault> {
+    if !runs.is_empty() {
+        session.run(Query::SignalLock, &[&runs]).await?;
+    }
+    Ok(())
+}
+
 /// What is there, behind the locks.
 pub(crate) struct Looked {
     pub(crate) now: i64,
@@ -91,7 +99,7 @@ enum Item {
 #[derive(Default)]
 pub(crate) struct Written {
     seqs: HashSet<i64>,
-    woken: Vec<(i32, i64)>,
+    pub(crate) woken: Vec<(i32, i64)>,
 }
 
 impl<'a> Plan<'a> {
@@ -124,7 +132,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn push(&mut self, arrival: &'a Arrival, seq: i64) {
+    pub(crate) fn push(&mut self, arrival: &'a Arrival, seq: i64) {
         let run = arrival.run.as_str();
         self.runs.push(run);
         self.arrivals.push(ArrivalRow {

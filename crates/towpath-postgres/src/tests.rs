@@ -76,7 +76,7 @@ impl Bench {
     /// A turn; it must not wait for a session that is open.
     async fn turn(&mut self, settle: Vec<Settle>, claims: u16) -> TurnReply {
         self.number += 1;
-        let serves: Arc<[Served]> = Arc::new([Served { kind: Kind::from_stored("echo"), version: 1 }]);
+        let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("echo"), 1)]);
         let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: claims }];
         let claim = (claims > 0).then_some(Claim { queues, decisions_max: 0 });
         let turn = self.store.turn(Turn { worker: WORKER, number: self.number, settle, claim });

@@ -3,14 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use tokio_postgres::Client;
-use towpath_core::store::{BoxFuture, Rows, Transact, Transacted, TxEnd};
+use towpath_core::store::{BoxFuture, Counters, Rows, Transact, Transacted, TxEnd};
 use towpath_core::{Fence, Payload};
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{job_key, signed};
+use crate::rows::{self, job_key, signed};
 use crate::runs::{Journal, Run};
 use crate::session::Session;
+use crate::settle::Stays;
 
 /// What a run does inside this store's database, on a connection that is inside a transaction of the store's: it must not
 /// begin or end one.
@@ -47,6 +48,7 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     };
     let run = Run::seen(row.try_get(0)?, row.try_get(1)?);
     let now: i64 = row.try_get(2)?;
+    let counters = rows::counters(row, 3)?;
     session.batch("savepoint body").await?;
     let end = body(session.client()).await;
     session.batch(if end.rows == Rows::Keep { "release savepoint body" } else { "rollback to savepoint body" }).await?;
@@ -55,6 +57,12 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     let mut journal = Journal::default();
     journal.append(job, &run, &lines);
     journal.run(session, Query::SettleJournal, &[&now]).await?;
+    if counters.crashes > 0 {
+        // A run that writes has outlived its crashes.
+        let mut stays = Stays::default();
+        stays.add(job, Counters { crashes: 0, ..counters });
+        stays.run(session, Query::SettleStay, &[]).await?;
+    }
     session.commit().await?;
     Ok(Transacted::Done)
 }

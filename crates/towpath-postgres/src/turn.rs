@@ -9,9 +9,9 @@ use std::sync::Arc;
 use futures_util::future::{ready, try_join, try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{
-    Assigned, BoxFuture, Lease, Move, Settle, Settled, StoreError, StoreErrorKind, Turn, TurnReply,
+    Assigned, BoxFuture, Ending, Lease, Move, Settle, Settled, StoreError, StoreErrorKind, Turn, TurnReply,
 };
-use towpath_core::{GraphId, Timestamp, fault, limits};
+use towpath_core::{Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::claim::{self, Wanted};
@@ -24,6 +24,7 @@ use crate::runs::Runs;
 use crate::session::{Commit, Session};
 use crate::settle::{self, Looked, Plan};
 use crate::store::{Inner, News};
+use crate::told;
 
 /// What a worker's row said as its turn began.
 pub(crate) struct Opened {
@@ -52,8 +53,15 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     session.prepare(&[Query::TurnFinish, Query::HandBack]).await?;
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
+    let failing: Vec<i64> = turn.settle.iter().filter(|item| may_stop(item)).map(|i| job_key(i.fence.key)).collect();
+    let mut begun: BoxFuture<'_, Result<(), Fault>> = Box::pin(session.begin(commit));
+    if !failing.is_empty() {
+        begun.await?;
+        told::lock_beside(&session, &failing).await?;
+        begun = Box::pin(ready(Ok(())));
+    }
     let (_, started, (), looked) = try_join4(
-        session.begin(commit),
+        begun,
         session.run(Query::TurnStart, &[&incarnation]),
         lock_graphs(&session, &turn.settle),
         look(&session, &keys, &turn.settle),
@@ -66,6 +74,12 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
         return Ok((reply, News::default()));
     }
     Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await
+}
+
+/// Whether an outcome may hold its graph back.
+fn may_stop(item: &Settle) -> bool {
+    let stops = |ending: &Ending| ending.stop.is_some();
+    item.if_cancelled.as_ref().is_some_and(stops) || matches!(&item.then, Move::End(ending) if stops(ending))
 }
 
 async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
@@ -141,8 +155,8 @@ pub(crate) async fn repeat(inner: &Inner, session: &Session, turn: &Turn, opened
     })
 }
 
-/// Rows of plain ends, and graphs that are over.
-type Written = (Vec<Row>, Vec<GraphId>);
+/// Rows of plain ends, and what came of the others.
+type Written = (Vec<Row>, settle::Written);
 type Releasing<'a> = BoxFuture<'a, Result<Vec<i32>, Fault>>;
 type Writing<'a> = BoxFuture<'a, Result<Written, Fault>>;
 
@@ -203,20 +217,20 @@ impl Phases<'_> {
         };
         // A claim of parts may have to be completed, and plain ends are answered only now.
         let is_last = reaches.is_empty() && plain.is_empty();
-        let (finished, mut rows, graphs_ended);
+        let (finished, mut rows, outcome);
         if is_last {
             let codes: Vec<u8> = settled.iter().map(|answer| answer.code()).collect();
             let finish = self.finish(&codes);
             let writes = try_join3(written, self.promote(claim.is_some()), taken);
-            let ((((_, graphs), more), (), taken), finished_rows, ()) =
+            let ((((_, others), more), (), taken), finished_rows, ()) =
                 try_join3(writes, finish, session.commit()).await?;
             lanes.extend(more);
-            graphs_ended = graphs;
+            outcome = others;
             (rows, finished) = (taken, finished_rows);
         } else {
-            let (((ended, graphs), more), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
+            let (((ended, others), more), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
             lanes.extend(more);
-            graphs_ended = graphs;
+            outcome = others;
             rows = taken;
             plain.answer(&self.turn.settle, &ended, &mut settled, &mut news.ended)?;
             if let Some(wanted) = &mut wanted {
@@ -230,7 +244,8 @@ impl Phases<'_> {
         }
         rows.sort_by_cached_key(|row| row.try_get::<_, i32>(1).unwrap_or(i32::MAX));
         assigned.extend(claim::told(inner, session, &holding, &rows).await?);
-        news.graphs_ended = graphs_ended;
+        news.graphs_ended = outcome.graphs_ended;
+        lanes.extend(outcome.told.ring(inner, &mut news));
         news.undecided |= has_overflow;
         news.ready(inner, session, lanes).await?;
         inner.claimed(rows.len());

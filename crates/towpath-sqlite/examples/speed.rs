@@ -123,7 +123,7 @@ fn register(store: &SqliteStore, me: Incarnation) {
 
 fn work(store: &SqliteStore, me: Incarnation, limit: u16, most: u64) -> u64 {
     register(store, me);
-    let serves: Arc<[Served]> = Arc::new([Served { kind: Kind::from_stored("noop"), version: 1 }]);
+    let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("noop"), 1)]);
     let (mut settle, mut done, mut number) = (Vec::new(), 0, 0);
     loop {
         number += 1;

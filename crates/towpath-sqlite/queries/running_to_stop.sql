@@ -1,4 +1,4 @@
--- Lists what a worker holds with a handler and should stop.
+-- Lists what a worker holds with a handler and should stop. A run is told by an arrival.
 -- ?1 worker key number.
 -- Returns job, turn, idx, cancel, and the reason of a stop that asks for it, by turn and idx.
 -- Index: running (worker, turn, idx), job (key), stop (graph), node (job).
@@ -9,5 +9,6 @@ left join stop s on s.graph = j.graph and s.reason in (0, 3)
 left join node n on n.job = case when s.reason = 3 then r.job end
 where r.worker = ?1
     and r.decide = 0
+    and j.run is null
     and (r.cancel is not null or (s.reason is not null and ifnull(n.role & 64, 0) = 0))
 order by r.turn, r.idx

@@ -1,7 +1,8 @@
--- Lists nodes of a graph that no parent holds back and that nobody runs.
+-- Lists nodes of a graph that no parent holds back and that nobody runs, runs that have begun left out.
 -- ?1 id of the graph, bytes, ?2 the code of the stop that prunes, ?3 the role of the node to leave out, ?4 most rows.
 -- Returns id, by job.
--- Index: graph (id), node (graph, name), undecided (job), running (job), ended (job), job (key), stop (graph).
+-- Index: graph (id), node (graph, name), undecided (job), running (job), ended (job), job (key), stop (graph),
+-- run (job).
 select j.id
 from graph g
 join node n on n.graph = g.graph
@@ -10,6 +11,7 @@ left join stop s on s.graph = g.graph
 where g.id = ?1
     and s.reason is not ?2
     and n.role & ?3 = 0
+    and not exists (select 1 from run u where u.job = n.job and (u.entries > 0 or u.chapter > 1))
     and (
         exists (select 1 from undecided u where u.job = n.job)
         or (

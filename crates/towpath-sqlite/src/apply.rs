@@ -1,7 +1,7 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use rusqlite::params;
-use towpath_core::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
 use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason, fault};
 
 use crate::error::Fault;
@@ -37,10 +37,19 @@ impl Tx<'_, '_> {
             return Ok(Changed::Unknown);
         };
         let decide = self.db.maybe(Query::RunningDecide, [facts.key], |row| rows::decide(row.get(0)?))?;
-        if let Some(decide) = decide {
-            if decide != Decide::Handler || running == WhileRunning::Leave {
-                return Ok(Changed::Left(self.state(facts.key)?));
-            }
+        let begun: Option<String> = self.db.maybe(Query::RunBegun, [facts.key], |row| Ok(row.get(0)?))?;
+        let is_held_back = decide.is_some_and(|decide| decide != Decide::Handler);
+        if is_held_back || running == WhileRunning::Leave && (decide.is_some() || begun.is_some()) {
+            return Ok(Changed::Left(self.state(facts.key)?));
+        }
+        if let (WhileRunning::Fence, Some(_)) = (running, decide) {
+            return self.fence_out(&facts, ending);
+        }
+        if let (WhileRunning::Ask, Some(run)) = (running, begun) {
+            self.tell_of_cancel(&run, &note_of(order))?;
+            return Ok(Changed::Asked);
+        }
+        if decide.is_some() {
             let asked = Cause::Asked { actor: order.actor.clone(), reason: order.reason.clone() };
             let cause = rows::cause_text(Some(ending.cause.as_ref().unwrap_or(&asked)))?;
             self.db.run(Query::RunningCancel, params![facts.key, cause])?;
@@ -50,6 +59,15 @@ impl Tx<'_, '_> {
         let Some(counters) = self.take_unstarted(&facts)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
         let over = self.end(&facts, &Ending { counters, ..ending.clone() }, None)?;
         self.release_to_nobody(&[over])?;
+        Ok(Changed::Ended)
+    }
+
+    /// Ends a job under its worker's hands.
+    fn fence_out(&mut self, facts: &Facts, ending: &Ending) -> Result<Changed, Fault> {
+        let Some(taken) = self.take_running(facts.key)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
+        let over = self.end(facts, &Ending { counters: taken.counters, ..ending.clone() }, Some(taken.started_at))?;
+        self.release_to_nobody(&[over])?;
+        self.ring_cancel();
         Ok(Changed::Ended)
     }
 
@@ -73,6 +91,7 @@ impl Tx<'_, '_> {
         let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
         if self.db.run(Query::StopInsert, row)? > 0 && matches!(reason, StopReason::Cancel | StopReason::Fail) {
             self.ring_cancel();
+            self.tell_runs_of(graph, reason, &note_of(order))?;
         }
         self.forget_stop(graph);
         let counts = self.db.one(Query::StopCounts, params![graph, Role::END.bits()], |row| {
@@ -112,4 +131,8 @@ impl Tx<'_, '_> {
         self.db.run(Query::AuditInsert, row)?;
         Ok(())
     }
+}
+
+fn note_of(order: &Order) -> CancelNote {
+    CancelNote { actor: order.actor.clone(), reason: order.reason.clone() }
 }

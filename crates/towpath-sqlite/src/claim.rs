@@ -96,14 +96,14 @@ impl Tx<'_, '_> {
         Ok(limit as u16)
     }
 
-    /// The lanes of a queue whose kind is served, with a version that is not above.
+    /// The lanes of a queue whose kind and version are served.
     fn lanes_served(&mut self, queue: &QueueClaim) -> Result<Vec<LaneHead>, Fault> {
         let lanes = self.db.all(Query::LaneList, [queue.queue.as_str()], |row| {
             let (lane, kind, version): (i64, String, u16) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok((lane, Kind::from_stored(&kind), version))
         })?;
         let is_served = |kind: &Kind, version: u16| {
-            queue.serves.iter().any(|served| served.kind == *kind && version <= served.version)
+            queue.serves.iter().any(|served| served.kind == *kind && served.versions.has(version))
         };
         let served = lanes.into_iter().filter(|(_, kind, version)| is_served(kind, *version));
         Ok(served.map(|(lane, ..)| LaneHead::new(lane)).collect())

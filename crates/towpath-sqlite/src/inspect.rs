@@ -3,10 +3,10 @@
 use rusqlite::{Row, params};
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, StopLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, StopReason, VerdictTable,
+    GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, StopReason, VerdictTable,
 };
 
 use crate::db::Db;
@@ -18,6 +18,10 @@ use crate::store::SqliteStore;
 impl Inspect for SqliteStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
         Box::pin(async move { self.read("show a job", |db| job(db, id)) })
+    }
+
+    fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
+        Box::pin(async move { self.read("look for a run", |db| run(db, &id)) })
     }
 
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
@@ -74,6 +78,7 @@ fn job_line(row: &Row<'_>) -> Result<JobLine, Fault> {
         enqueued_at: rows::instant(row, 12)?,
         started_at: rows::instant_or_none(row, 13)?,
         ended_at: rows::instant_or_none(row, 14)?,
+        version: row.get(15)?,
     })
 }
 
@@ -82,7 +87,6 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
         let worker: Option<[u8; 16]> = row.get(25)?;
         Ok(JobDetail {
             line: job_line(row)?,
-            version: row.get(15)?,
             input: rows::payload(row, 16)?.unwrap_or_default(),
             rules: rows::rules(row, 18)?,
             deadline: rows::instant_or_none(row, 19)?,
@@ -93,8 +97,20 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
             worker: worker.map(towpath_core::Incarnation::from_bytes),
             cancel: rows::cause(row, 26)?,
             blocked: row.get(27)?,
+            run: run_line(row)?,
         })
     })
+}
+
+/// The run of a job, if it is one.
+fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
+    let Some(id) = row.get::<_, Option<String>>(28)? else { return Ok(None) };
+    let (chapter, entries, arrived) = (row.get(29)?, row.get(30)?, row.get(31)?);
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived }))
+}
+
+fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
+    db.maybe(Query::RunJob, [id.as_str()], |row| rows::job_id(row, 0))
 }
 
 fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>, Fault> {
@@ -172,9 +188,9 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             counters: job.counters,
             started_at: job.started_at,
             ended_at: job.ended_at,
-            cause: rows::cause(row, 15)?,
-            role: Role::from_bits(row.get(16)?),
-            parents: rows::node_counters(row, 17)?,
+            cause: rows::cause(row, 16)?,
+            role: Role::from_bits(row.get(17)?),
+            parents: rows::node_counters(row, 18)?,
         })
     })?;
     let edges = db.all(Query::GraphEdges, of_graph, |row| {

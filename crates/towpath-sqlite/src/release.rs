@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::params;
-use towpath_core::store::Counters;
+use towpath_core::store::{CancelNote, Counters};
 use towpath_core::{End, Label, Role, StopReason, VerdictTable, fault};
 
 use crate::error::Fault;
@@ -53,8 +53,11 @@ impl Tx<'_, '_> {
 
     /// Holds a graph back because a node of it has failed. A stop that is there stays.
     pub(crate) fn stop_by_failure(&mut self, graph: i64, stop: StopReason) -> Result<(), Fault> {
-        let row = params![graph, stop.code(), self.now_us(), "towpath", "a node failed"];
-        self.db.run(Query::StopInsert, row)?;
+        let note = CancelNote { actor: "towpath".into(), reason: "a node failed".into() };
+        let row = params![graph, stop.code(), self.now_us(), note.actor, note.reason];
+        if self.db.run(Query::StopInsert, row)? > 0 {
+            self.tell_runs_of(graph, stop, &note)?;
+        }
         self.forget_stop(graph);
         self.ring_cancel();
         Ok(())

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
-use towpath_core::store::Counters;
+use towpath_core::store::{Counters, Versions};
 use towpath_core::{
     Cause, CauseRank, Codec, End, GraphId, Incarnation, JobId, JobRules, Kind, Label, NodeCounters, Payload, Role,
     State, StopReason, Timestamp,
@@ -198,17 +198,13 @@ pub(crate) fn texts(row: &Row<'_>, at: usize) -> Result<Vec<String>, Fault> {
 }
 
 /// The kinds that a worker serves, with their versions.
-pub(crate) fn kinds(row: &Row<'_>, at: usize) -> Result<BTreeMap<Kind, u16>, Fault> {
+pub(crate) fn kinds(row: &Row<'_>, at: usize) -> Result<BTreeMap<Kind, Versions>, Fault> {
     Ok(json(row, at, |text| serde_json::from_str(text))?.unwrap_or_default())
 }
 
 /// The stored form of the kinds that a worker serves: none if there are none.
-pub(crate) fn kinds_text(kinds: &BTreeMap<Kind, u16>) -> Option<String> {
-    if kinds.is_empty() {
-        return None;
-    }
-    let map = kinds.iter().map(|(kind, version)| (kind.to_string(), Value::from(*version)));
-    Some(Value::Object(map.collect()).to_string())
+pub(crate) fn kinds_text(kinds: &BTreeMap<Kind, Versions>) -> Option<String> {
+    if kinds.is_empty() { None } else { serde_json::to_string(kinds).ok() }
 }
 
 /// What travels with a job.

@@ -50,7 +50,10 @@ impl Tx<'_, '_> {
             }
             self.append_entries(job, &run, &item.journal)?;
         }
-        if matches!(&*then, Move::Stay) {
+        if let Move::Stay { counters } = &*then {
+            if let Some(counters) = *counters {
+                self.count_running(job, counters)?;
+            }
             return Ok(answer);
         }
         self.db.run(Query::RunningDelete, [job])?;
@@ -83,18 +86,24 @@ impl Tx<'_, '_> {
                 self.park(job, held.facts.place, due, *counters)?;
             }
             // Answered above.
-            Move::Stay => {}
+            Move::Stay { .. } => {}
         }
         Ok(answer)
     }
 
+    pub(crate) fn count_running(&mut self, job: i64, counters: Counters) -> Result<(), Fault> {
+        let Counters { attempt, failures, crashes } = counters;
+        self.db.run(Query::RunningCount, params![job, attempt, failures, crashes])?;
+        Ok(())
+    }
+
     /// The run that a handler holds under a claim.
-    pub(crate) fn held_run(&mut self, fence: Fence) -> Result<Option<(i64, RunHead)>, Fault> {
+    pub(crate) fn held_run(&mut self, fence: Fence) -> Result<Option<(i64, RunHead, Counters)>, Fault> {
         let worker = [&fence.token.worker.as_bytes()[..]];
         let Some(worker) = self.db.maybe(Query::WorkerTurn, worker, |row| Ok(row.get(0)?))? else { return Ok(None) };
         let Some(held) = self.held(worker, &Settle::stay(fence, Vec::new()))? else { return Ok(None) };
         let run = self.run_with_handler(&held)?;
-        Ok(run.map(|run| (held.facts.key, run)))
+        Ok(run.map(|run| (held.facts.key, run, held.counters)))
     }
 
     /// The run that is held, unless it is none, or there for a decision.
@@ -151,6 +160,8 @@ impl Tx<'_, '_> {
         let Some(ending) = &item.if_cancelled else { return Ok((Cow::Borrowed(&item.then), Settled::Done)) };
         let cause = match held.cancel.take() {
             Some(cause) => cause,
+            // A run is cancelled by an arrival, which its function obeys.
+            None if self.run_with_handler(held)?.is_some() => return Ok((Cow::Borrowed(&item.then), Settled::Done)),
             None => match self.cancelled_by(held.facts.key, held.facts.graph)? {
                 Some(cause) => cause,
                 None => return Ok((Cow::Borrowed(&item.then), Settled::Done)),

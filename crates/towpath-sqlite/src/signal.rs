@@ -1,8 +1,8 @@
 //! Puts signals into the inboxes of runs, and wakes those that are parked.
 
 use rusqlite::params;
-use towpath_core::store::{Arrival, Delivery, Hint, Refusal, Signalled};
-use towpath_core::{RunId, limits};
+use towpath_core::store::{Arrival, CancelNote, Delivery, Hint, Refusal, Signalled};
+use towpath_core::{Role, RunId, StopReason, limits};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -19,19 +19,38 @@ impl Tx<'_, '_> {
         if let Err(refusal) = arrival.check() {
             return Ok(Err(refusal));
         }
-        let Arrival { run, name, dedup, payload } = arrival;
+        let Arrival { run, dedup, .. } = arrival;
         let arrived: u32 = self.db.one(Query::ArrivalCount, [run.as_str()], |row| Ok(row.get(0)?))?;
         if arrived >= limits::INBOX_MAX {
             return self.turn_away(run, dedup.as_deref());
         }
+        self.keep_arrival(arrival).map(Ok)
+    }
+
+    fn keep_arrival(&mut self, arrival: &Arrival) -> Result<Delivery, Fault> {
+        let Arrival { run, name, dedup, payload } = arrival;
         let (seq, now, codec) = (self.draw()?, self.now_us(), payload.codec.code());
         let row = params![run.as_str(), seq, name.as_str(), dedup, codec, now, &payload.bytes[..]];
         if self.db.run(Query::ArrivalInsert, row)? == 0 {
-            return Ok(Ok(Delivery::Duplicate));
+            return Ok(Delivery::Duplicate);
         }
         self.wake(run)?;
         self.ring_end(Hint::Signalled(run.clone()));
-        Ok(Ok(Delivery::Delivered))
+        Ok(Delivery::Delivered)
+    }
+
+    /// Tells a run that it is cancelled, however full its inbox is.
+    pub(crate) fn tell_of_cancel(&mut self, run: &str, note: &CancelNote) -> Result<(), Fault> {
+        self.keep_arrival(&Arrival::cancel(RunId::from_stored(run), note)).map(|_| ())
+    }
+
+    /// Tells those runs of a graph that have begun and that a new stop cancels.
+    pub(crate) fn tell_runs_of(&mut self, graph: i64, stop: StopReason, note: &CancelNote) -> Result<(), Fault> {
+        let spared = if stop == StopReason::Fail { Role::HANDLER.bits() } else { 0 };
+        for run in self.db.all(Query::RunBegunOf, params![graph, spared], |row| Ok(row.get::<_, String>(0)?))? {
+            self.tell_of_cancel(&run, note)?;
+        }
+        Ok(())
     }
 
     /// The answer of a full inbox.

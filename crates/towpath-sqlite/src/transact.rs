@@ -1,7 +1,7 @@
 //! Does a piece of a run, the application's rows and lines of its journal in one commit.
 
 use rusqlite::Connection;
-use towpath_core::store::{Rows, Transact, Transacted, TxEnd};
+use towpath_core::store::{Counters, Rows, Transact, Transacted, TxEnd};
 
 use crate::error::Fault;
 use crate::tx::Tx;
@@ -13,7 +13,7 @@ pub type SqliteBody = Box<dyn FnOnce(&Connection) -> TxEnd + Send>;
 pub(crate) fn transact(tx: &mut Tx<'_, '_>, work: Transact) -> Result<Transacted, Fault> {
     let Transact { fence, mut journal, body } = work;
     let Ok(body) = body.downcast::<SqliteBody>() else { return Ok(Transacted::WrongDatabase) };
-    let Some((job, run)) = tx.held_run(fence)? else { return Ok(Transacted::Stale) };
+    let Some((job, run, counters)) = tx.held_run(fence)? else { return Ok(Transacted::Stale) };
     let done = tx.part(|tx| {
         let end = body(tx.db.conn);
         if tx.db.conn.is_autocommit() {
@@ -25,5 +25,9 @@ pub(crate) fn transact(tx: &mut Tx<'_, '_>, work: Transact) -> Result<Transacted
     })?;
     journal.push(done.unwrap_or_else(|undone| undone).line);
     tx.append_entries(job, &run, &journal)?;
+    if counters.crashes > 0 {
+        // A run that writes has outlived its crashes.
+        tx.count_running(job, Counters { crashes: 0, ..counters })?;
+    }
     Ok(Transacted::Done)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
 use towpath_core::{
     Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
-    RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
+    RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job, terminate_job,
 };
 
 use crate::branch;
@@ -271,12 +271,22 @@ impl Client {
 
     // ---- cancel -------------------------------------------------------------------------------
 
-    /// Cancels a job: at once if it has not started; if it runs, its handler is asked to stop.
+    /// Cancels a job: at once if it has not started; if it runs, its handler is asked to stop. A run that has begun is asked
+    /// too, and ends after its undos.
     ///
     /// # Errors
     /// The store could not do it.
     pub async fn cancel(&self, job: JobId, actor: &str, reason: &str) -> Result<Changed, StoreError> {
         let applied = self.inner.store.apply(cancel_job(job, actor, reason)).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
+    /// Ends a job at once, whatever it does. What its handler does from then on counts for nothing.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn terminate(&self, job: JobId, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let applied = self.inner.store.apply(terminate_job(job, actor, reason)).await?;
         Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
     }
 

@@ -36,7 +36,7 @@ pub use transact::{Finish, Memory, Postgres, Sqlite, TxFault, TxFn, TxStep};
 pub use crate::states::NeededState;
 
 pub(crate) use drive::{Commits, Drive};
-pub(crate) use frame::{CANCEL, CancelNote, How, Run, RunEnd};
+pub(crate) use frame::{How, Run, RunEnd};
 pub(crate) use function::Erased;
 pub(crate) use step::{Next, StepWork, lost as step_lost, next, stub};
 pub(crate) use transact::Judge;

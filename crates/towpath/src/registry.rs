@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::store::Served;
+use towpath_core::store::{Served, Versions};
 use towpath_core::{Kind, Queue};
 
 use crate::context::Context;
@@ -48,11 +48,11 @@ impl Entry {
         }
     }
 
-    /// Its newest version.
-    fn version(&self) -> u16 {
+    /// A run is pinned to the version on which it began; a handler understands older inputs.
+    fn versions(&self) -> Versions {
         match self {
-            Self::Handler { version, .. } => *version,
-            Self::Durable(versions) => versions.keys().next_back().copied().unwrap_or_default(),
+            Self::Handler { version, .. } => Versions::UpTo(*version),
+            Self::Durable(versions) => Versions::Only(versions.keys().copied().collect()),
         }
     }
 }
@@ -185,7 +185,7 @@ impl Registry {
         self.problems.push(problem);
     }
 
-    /// The kinds and versions, a line each in the order of their names: commit it and compare it in a test, so that
+    /// The kinds and versions (of a durable function each that is there), a line each in the order of their names: commit it and compare it in a test, so that
     /// a rename is seen in review.
     ///
     /// ```
@@ -199,7 +199,9 @@ impl Registry {
     /// assert_eq!(registry.manifest(), "greet 1\n");
     /// ```
     pub fn manifest(&self) -> String {
-        self.entries.iter().map(|(kind, entry)| format!("{kind} {}\n", entry.version())).collect()
+        let newest = |entry: &Entry| entry.versions().ranges().into_iter().map(|(_, newest)| newest);
+        let lines = self.entries.iter().flat_map(|(kind, entry)| newest(entry).map(move |v| format!("{kind} {v}\n")));
+        lines.collect()
     }
 
     /// The kinds whose jobs stand in none of these queues unless their enqueue says otherwise, with the queue they stand in.
@@ -220,7 +222,7 @@ impl Registry {
         let serves: Vec<Served> = self
             .entries
             .iter()
-            .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), version: entry.version() })
+            .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), versions: entry.versions() })
             .collect();
         let by_kind = self.entries.into_iter().map(|(kind, entry)| (kind, entry.finish(build))).collect();
         Ok(Handlers { build, serves: serves.into(), by_kind })

@@ -286,7 +286,7 @@ impl WorkerBuilder {
             host: host.clone(),
             build: handlers.build,
             queues: queues.iter().map(|(q, _)| q.to_string()).collect(),
-            kinds: handlers.serves.iter().map(|served| (served.kind.clone(), served.version)).collect(),
+            kinds: handlers.serves.iter().map(|served| (served.kind.clone(), served.versions.clone())).collect(),
         };
         let slots = |(queue, slots): (Queue, u16)| {
             let serves: Arc<[Served]> = handlers.serves.clone();

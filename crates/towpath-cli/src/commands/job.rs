@@ -49,9 +49,10 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
         field("node", format!("{} of graph {}", node.name, node.graph));
     }
     field("state", line.state.to_string());
-    let lack = served.lack(&line.queue, &line.kind, Some(detail.version)).filter(|_| line.state == State::Ready);
+    let lack = served.lack(&line.queue, &line.kind, line.version).filter(|_| line.state == State::Ready);
     if let Some(lack) = lack {
-        let (what, remedy) = (served.what(&line.queue, &line.kind, lack), served.remedy(&line.queue, &line.kind, lack));
+        let (what, remedy) =
+            (served.what(&line.queue, &line.kind, &lack), served.remedy(&line.queue, &line.kind, &lack));
         field("unserved", format!("{what}; {remedy}"));
     }
     if let Some(cause) = &detail.cause {

@@ -81,6 +81,7 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     json!({
         "id": line.id,
         "kind": line.kind,
+        "version": line.version,
         "queue": line.queue,
         "priority": line.priority,
         "state": line.state.word(),
@@ -99,7 +100,6 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
 
 pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) -> Value {
     let mut job = job_line(&detail.line, served);
-    job["version"] = detail.version.into();
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);
     job["deadline"] = json!(instant(detail.deadline));

@@ -1,7 +1,7 @@
 //! Work that nobody takes: seen in the lists, with the remedy.
 
 use serde::{Deserialize, Serialize};
-use towpath::{Client, Context, Failure, Job, Worker};
+use towpath::{Client, Context, Cx, Durable, Failure, Job, Worker};
 
 use crate::{Folder, wait_until};
 
@@ -72,6 +72,31 @@ async fn a_kind_that_nobody_serves_shows_as_such_with_the_remedy() {
     let said = "\nunserved  the living workers take resize up to version 2; start a worker of the newer release\n";
     assert!(shown.contains(said), "{shown}");
     worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_version_nobody_has_shows_as_such() {
+    let folder = folder();
+    let client = open(&folder).await;
+    let minute = std::time::Duration::from_secs(60);
+    let old: Durable<(), (), Failure> = Durable::new("onboard", 1, minute, &onboard);
+    let run = client.start(old, "run-1", &()).await.unwrap();
+    let worker =
+        Worker::builder(&client).name("w").durable(Durable::new("onboard", 2, minute, &onboard)).start().unwrap();
+    wait_until("the worker registers", || folder.json(&["workers"])[0]["kinds"]["onboard"] == serde_json::json!([2]));
+    let said = "the living workers take onboard in version 2 only: 1 ready job of kind onboard v1; start a worker that has \
+                this version too, until its runs have ended";
+    assert!(include_str!("../../../../docs/guide/durable.md").contains(said), "the guide shows the same");
+    for args in [&["jobs"][..], &["queues"], &["workers"]] {
+        assert_eq!(notes(&folder, args), [said], "{args:?}");
+    }
+    let shown = folder.run(&["job", &run.job().to_string()]).stdout;
+    assert!(shown.contains("\nunserved  the living workers take onboard in version 2 only; "), "{shown}");
+    worker.shutdown().await;
+}
+
+async fn onboard(_cx: Cx<'_>, (): ()) -> Result<(), Failure> {
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

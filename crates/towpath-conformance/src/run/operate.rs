@@ -1,7 +1,7 @@
-//! `cancel`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
+//! `cancel`, `terminate`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
 use towpath_core::store::{Change, Changed, Order, Pruned, WhileRunning};
-use towpath_core::{GraphId, StopReason, cancel_graph_step, cancel_job};
+use towpath_core::{GraphId, StopReason, cancel_graph_step, cancel_job, terminate_job};
 
 use crate::args::Args;
 use crate::error::ScriptError;
@@ -16,6 +16,7 @@ impl<S: Subject> Runner<S> {
     pub(super) async fn operate(&mut self, verb: &str, args: Args, body: &[String]) -> Answer {
         match verb {
             "cancel" => self.cancel(args).await,
+            "terminate" => self.terminate(args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
             "recount" => self.recount(args).await,
@@ -39,6 +40,16 @@ impl<S: Subject> Runner<S> {
         let mut lines = self.apply(cancel_graph_step(id, None, &actor, &reason), &[graph]).await?;
         self.settle_stopped(id, &actor, &reason, &mut lines).await?;
         Ok(lines)
+    }
+
+    /// `terminate a`: ends it whatever it does.
+    async fn terminate(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a job")?;
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let job = self.names.job(&name);
+        self.apply(terminate_job(job, &actor, &reason), &[name]).await
     }
 
     async fn settle_stopped(
@@ -96,10 +107,14 @@ impl<S: Subject> Runner<S> {
 
     fn read_end(&mut self, name: &str, actor: &str, reason: &str, args: &mut Args) -> Result<Change, ScriptError> {
         let job = self.names.job(name);
-        let leave = args.flag("leave");
+        let (leave, fence) = (args.flag("leave"), args.flag("fence"));
         match cancel_job(job, actor, reason).changes.pop() {
             Some(Change::End { job, ending, .. }) => {
-                let running = if leave { WhileRunning::Leave } else { WhileRunning::Ask };
+                let running = match (leave, fence) {
+                    (true, _) => WhileRunning::Leave,
+                    (_, true) => WhileRunning::Fence,
+                    _ => WhileRunning::Ask,
+                };
                 Ok(Change::End { job, ending, running })
             }
             _ => Err(ScriptError::new("the core's plan to cancel a job is no longer one end")),

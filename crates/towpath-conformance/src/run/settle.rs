@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided};
 use towpath_core::{
-    End, Fence, GraphEnd, Label, Payload, Report, Retry, Timestamp, settle_decision, settle_report, settle_rescued,
+    End, Fence, GraphEnd, Label, Payload, Report, Retry, RunCommit, Timestamp, settle_decision, settle_report,
+    settle_rescued, settle_run,
 };
 
 use crate::args::Args;
@@ -105,6 +106,9 @@ fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, S
         ("close", held) => {
             let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO };
             return Ok(raw(held.fence(), Move::Close(closing)));
+        }
+        ("stay", Held::Job(head)) => {
+            return Ok(settle_run(head, RunCommit { journal: Vec::new(), read: None, then: None }));
         }
         ("stay", held) => return Ok(Settle::stay(held.fence(), Vec::new())),
         ("ok", Held::Decision(_)) => return Ok(plain_success(held)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use towpath_core::store::{
     Assigned, Beat, Claim, HostId, Intent, Lease, Move, QueueClaim, Rescue, Rescued, Served, Settle, Settled, Turn,
-    WorkerIdentity,
+    Versions, WorkerIdentity,
 };
 use towpath_core::{Fence, Incarnation, JobId, Kind, Queue, limits};
 
@@ -139,15 +139,17 @@ impl<S: Subject> Runner<S> {
             lines.push("lease over".into());
         }
         let book = self.workers.entry(worker.to_owned()).or_default();
-        let stays: Vec<bool> =
-            kept.settle.iter().zip(&reply.settled).map(|(settle, told)| stays(settle, *told)).collect();
-        book.last = Some(kept);
+        book.last = Some(kept.clone());
         if unseen {
             return Ok(lines);
         }
         book.seen = book.seen.max(number);
-        for (name, _) in names.iter().zip(stays).filter(|(_, stays)| !stays) {
-            book.drop_job(name);
+        for ((name, settle), told) in names.iter().zip(&kept.settle).zip(&reply.settled) {
+            if !stays(settle, *told) {
+                book.drop_job(name);
+            } else if let (Move::Stay { counters: Some(counters) }, Settled::Done) = (&settle.then, told) {
+                book.count(name, *counters);
+            }
         }
         for (id, held) in held {
             book.take(self.names.of(id), held);
@@ -197,7 +199,8 @@ impl<S: Subject> Runner<S> {
 
 /// Whether what was settled is still the worker's.
 fn stays(settle: &Settle, told: Settled) -> bool {
-    matches!(told, Settled::Unread | Settled::Refused) || (told == Settled::Done && matches!(settle.then, Move::Stay))
+    matches!(told, Settled::Unread | Settled::Refused)
+        || (told == Settled::Done && matches!(settle.then, Move::Stay { .. }))
 }
 
 fn assigned(assigned: &Assigned) -> (JobId, Held) {
@@ -238,7 +241,7 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
     })
 }
 
-/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2`; `decisions=512`.
+/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `decisions=512`.
 fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     let queues = match (args.flag("claim"), args.list("claim")) {
         (_, Some(queues)) => queues,
@@ -257,14 +260,18 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
 }
 
 /// `serves=echo,mail@2`.
-fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, u16>, ScriptError> {
+fn read_kinds(args: &mut Args) -> Result<BTreeMap<Kind, Versions>, ScriptError> {
     let served = args.list("serves").unwrap_or_default();
     let served = served.iter().map(|kind| read_served(kind)).collect::<Result<Vec<_>, _>>()?;
-    Ok(served.into_iter().map(|served| (served.kind, served.version)).collect())
+    Ok(served.into_iter().map(|served| (served.kind, served.versions)).collect())
 }
 
 fn read_served(text: &str) -> Result<Served, ScriptError> {
-    let (kind, version) = text.split_once('@').unwrap_or((text, "1"));
-    let version = version.parse().map_err(|_| ScriptError::new(format!("{text:?} is not kind@version")))?;
-    Ok(Served { kind: parsed(Kind::new(kind))?, version })
+    let (kind, versions) = text.split_once('@').unwrap_or((text, "1"));
+    let number = |text: &str| text.parse().map_err(|_| ScriptError::new(format!("{text:?} is no version")));
+    let versions = match versions.strip_prefix('=') {
+        Some(list) => Versions::Only(list.split('+').map(number).collect::<Result<_, _>>()?),
+        None => Versions::UpTo(number(versions)?),
+    };
+    Ok(Served { kind: parsed(Kind::new(kind))?, versions })
 }

@@ -55,7 +55,7 @@ async fn fan_in(store: &dyn Store, parents: usize) {
     let lease = Duration::from_secs(3_600);
     let beat = Beat { worker: WORKER, identity, lease, acknowledged: 0, holds: vec![], intent: Intent::Stay };
     store.extend(beat).await.unwrap();
-    let serves: Arc<[Served]> = Arc::new([Served { kind: Kind::from_stored("echo"), version: 1 }]);
+    let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("echo"), 1)]);
     let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: limits::CLAIM_MAX }];
     let claim = Claim { queues, decisions_max: limits::DECISIONS_MAX };
     let (mut settle, mut ended) = (Vec::new(), 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::config::QueueSlots;
 use super::message::CancelWhy;
 use crate::id::Fence;
-use crate::store::{Claimed, Head};
+use crate::store::{Claimed, Counters, Head};
 
 /// Everything a worker holds, by its claim: a job that was lost and claimed again is held twice, while the handler of the
 /// lost claim is still at work.
@@ -314,6 +314,13 @@ impl Holding {
                 Some(false)
             }
             Commit::Leaves => Some(true),
+        }
+    }
+
+    /// A run's counters have changed, under the same claim.
+    pub(super) fn counts(&mut self, fence: Fence, counters: Counters) {
+        if let Some(run) = self.run_mut(fence) {
+            run.head.counters = counters;
         }
     }
 

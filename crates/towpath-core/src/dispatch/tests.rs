@@ -28,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(slots: u16) -> Self {
-        let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
+        let serves: Arc<[Served]> = vec![Served::up_to(Kind::from_stored("echo"), 1)].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots, serves }];
         let identity = WorkerIdentity {
             name: "w".into(),
@@ -540,7 +540,7 @@ fn a_run_writes_while_it_runs_and_gives_up_its_slot_with_its_park() {
 
     bench.event(written(1, None));
     let turn = bench.turn().unwrap();
-    assert!(matches!(turn.settle[0].then, Move::Stay));
+    assert!(matches!(turn.settle[0].then, Move::Stay { .. }));
     assert_eq!(room(&turn), 1, "it keeps its slot: there is room for what is fetched ahead");
     settled(&mut bench, &[Settled::Done]);
     assert_eq!(committed(&mut bench), [(1, Settled::Done)]);
@@ -554,6 +554,23 @@ fn a_run_writes_while_it_runs_and_gives_up_its_slot_with_its_park() {
     bench.event(finished(1, 1, Report::Stopped));
     assert!(bench.turn().is_none(), "what its task reports after that is nothing");
     assert_eq!(bench.dispatcher.running(), 1);
+}
+
+#[test]
+fn a_run_that_goes_on_after_a_crash_writes_once_that_it_does() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    let mut crashed = job(1, 1);
+    crashed.head.counters.crashes = 1;
+    bench.answer(&turn, vec![crashed]);
+    let mut stays = || {
+        bench.event(written(1, None));
+        let turn = bench.turn().unwrap();
+        let Move::Stay { counters } = turn.settle[0].then else { panic!("{turn:?}") };
+        settled(&mut bench, &[Settled::Done]);
+        counters.map(|counters| counters.crashes)
+    };
+    assert_eq!([stays(), stays()], [Some(0), None]);
 }
 
 #[test]
@@ -602,7 +619,7 @@ fn a_run_that_goes_on_is_still_held_and_one_whose_claim_is_stale_is_not() {
         bench.dispatcher.traffic.settle(Settle::stay(job(1, 1).head.fence, Vec::new()), bench.now);
         bench.event(Event::Timer);
         let turn = bench.turn().unwrap();
-        assert!(matches!(turn.settle[0].then, Move::Stay));
+        assert!(matches!(turn.settle[0].then, Move::Stay { .. }));
         let reply = TurnReply {
             now: Timestamp::ZERO,
             settled: vec![settled],

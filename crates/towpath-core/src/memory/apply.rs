@@ -6,7 +6,7 @@ use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
+use crate::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -14,14 +14,12 @@ use super::tables::{AuditRow, Key, NodeRow, Phase, With};
 impl Transaction<'_> {
     pub(super) fn apply(&mut self, order: Order) -> Applied {
         let Order { actor, reason, changes } = order;
+        let note = CancelNote { actor: actor.clone(), reason: reason.clone() };
         let mut answers = Vec::with_capacity(changes.len());
         for change in changes {
             let (action, target) = (change.action(), change.target());
             let answer = match change {
-                Change::End { job, ending, running } => {
-                    let asked = Cause::Asked { actor: actor.clone(), reason: reason.clone() };
-                    self.end_by_order(job, *ending, running, asked)
-                }
+                Change::End { job, ending, running } => self.end_by_order(job, *ending, running, &note),
                 Change::Stop { graph, reason: what_for } => {
                     let (actor, why) = (actor.clone(), reason.clone());
                     self.stop(graph, StopLine { reason: what_for, at: self.now, actor, why })
@@ -44,19 +42,41 @@ impl Transaction<'_> {
         Applied { now: self.now, changes: answers }
     }
 
-    fn end_by_order(&mut self, id: JobId, ending: Ending, running: WhileRunning, asked: Cause) -> Changed {
+    fn end_by_order(&mut self, id: JobId, ending: Ending, running: WhileRunning, note: &CancelNote) -> Changed {
         let Some(job) = self.tables.job_by_id.get(&id).copied() else { return Changed::Unknown };
-        if let Some(row) = self.tables.running.get_mut(&job) {
-            if row.with != With::Handler || running == WhileRunning::Leave {
+        let with = self.tables.running.get(&job).map(|row| row.with);
+        if with.is_some_and(|with| with != With::Handler) {
+            return Changed::Left(self.tables.state(job));
+        }
+        match (running, with.is_some(), self.tables.has_begun(job)) {
+            (WhileRunning::Fence, true, _) => return self.fence_out(job, ending),
+            (WhileRunning::Leave, true, _) | (WhileRunning::Leave, _, true) => {
                 return Changed::Left(self.tables.state(job));
             }
-            row.cancel.get_or_insert(ending.cause.unwrap_or(asked));
+            (WhileRunning::Ask, _, true) => {
+                self.tell_of_cancel(job, note);
+                return Changed::Asked;
+            }
+            _ => {}
+        }
+        if let Some(row) = self.tables.running.get_mut(&job) {
+            let asked = || Cause::Asked { actor: note.actor.clone(), reason: note.reason.clone() };
+            row.cancel.get_or_insert(ending.cause.unwrap_or_else(asked));
             self.news.cancel = true;
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
         self.end(job, Ending { counters, ..ending }, None);
         self.release_to_nobody(&[job]);
+        Changed::Ended
+    }
+
+    /// Ends a job under its worker's hands.
+    fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
+        let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
+        self.end(job, Ending { counters: row.counters, ..ending }, Some(row.started_at));
+        self.release_to_nobody(&[job]);
+        self.news.cancel = true;
         Changed::Ended
     }
 
@@ -74,9 +94,10 @@ impl Transaction<'_> {
         let held = self.tables.stop.get(&graph).copied();
         // A cancel goes further than a failure: no handler of it runs either.
         if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
-            self.news.cancel |= matches!(reason, StopReason::Cancel | StopReason::Fail);
+            let note = CancelNote { actor: line.actor.clone(), reason: line.why.clone() };
             self.tables.stop.insert(graph, reason);
             self.tables.stopped.insert(graph, line);
+            self.tell_runs_of(graph, &note);
         }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {

@@ -58,8 +58,7 @@ impl Transaction<'_> {
     fn claim_queue(&mut self, queue: &QueueClaim, room: u16, holder: &mut Holder) -> u16 {
         let tables = &*self.tables;
         let served = queue.serves.iter();
-        let mut lanes: Vec<Key> =
-            served.flat_map(|served| tables.lanes_served(&queue.queue, &served.kind, served.version)).collect();
+        let mut lanes: Vec<Key> = served.flat_map(|served| tables.lanes_served(&queue.queue, served)).collect();
         lanes.sort_unstable();
         lanes.dedup();
         for given in 0..queue.limit.min(room) {
@@ -79,11 +78,13 @@ impl Transaction<'_> {
             .filter(|slot| slot.0 == lane)
     }
 
-    /// Gives the job to its handler, or for a decision if its graph is stopped.
+    /// Gives the job to its handler, or for a decision if its graph is stopped. A run that has begun is cancelled by its
+    /// handler.
     fn claim_slot(&mut self, slot: Slot, holder: &mut Holder) {
         let Some(row) = self.tables.ready.remove(&slot) else { return };
         self.tables.ready_by_job.remove(&row.job);
-        if self.tables.held_back(row.job).is_some() {
+        let obeys = self.tables.has_begun(row.job) && self.tables.cancelled_by(row.job).is_some();
+        if self.tables.held_back(row.job).is_some() && !obeys {
             self.hold(row.job, With::Stopped, row.counters, holder);
         } else {
             let counters = Counters { attempt: row.counters.attempt + 1, ..row.counters };

@@ -78,6 +78,10 @@ impl Transaction<'_> {
         let held = self.tables.held_by(worker).into_iter();
         held.filter_map(|job| {
             let row = self.tables.running.get(&job).filter(|row| row.with == With::Handler)?;
+            // A run is told by an arrival.
+            if self.tables.run.contains_key(&job) {
+                return None;
+            }
             let cause = row.cancel.clone().or_else(|| self.tables.cancelled_by(job))?;
             Some((self.tables.fence(job, row, beat.worker), cause))
         })

@@ -5,10 +5,10 @@ use std::ops::Bound;
 
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::StopReason;
-use crate::name::Queue;
+use crate::name::{Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
-    JobFilter, JobLine, NodeLine, Page, QueueLine, StoreResult, WorkerLine,
+    JobFilter, JobLine, NodeLine, Page, QueueLine, RunLine, StoreResult, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -18,6 +18,14 @@ use super::tables::{EdgeRow, Key, NodeRow, Tables, With, WorkerRow};
 impl Inspect for MemoryStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
         Box::pin(async move { self.read("show a job", |tables| tables.job_detail(id)) })
+    }
+
+    fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
+        Box::pin(async move {
+            self.read("look for a run", |tables| {
+                tables.run_by_id.get(&id).and_then(|job| tables.job.get(job)).map(|row| row.new.id)
+            })
+        })
     }
 
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
@@ -62,6 +70,7 @@ impl Tables {
             key,
             id: row.new.id,
             kind: row.new.kind.clone(),
+            version: row.new.version,
             queue: row.new.queue.clone(),
             priority: row.new.priority,
             state: self.state(key),
@@ -81,7 +90,6 @@ impl Tables {
         let running = self.running.get(&key).filter(|row| row.with == With::Handler);
         Some(JobDetail {
             line,
-            version: new.version,
             input: new.input.clone(),
             rules: new.rules.clone(),
             deadline: new.deadline,
@@ -92,6 +100,12 @@ impl Tables {
             blocked: self.blocked.get(&key).map(|row| row.reason.clone()),
             worker: running.and_then(|row| self.worker.get(&row.worker)).map(|worker| worker.incarnation),
             cancel: running.and_then(|row| row.cancel.clone()),
+            run: self.run.get(&key).map(|row| RunLine {
+                id: row.id.clone(),
+                chapter: row.chapter,
+                entries: row.entries,
+                arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
+            }),
         })
     }
 

@@ -6,7 +6,7 @@ use super::Transaction;
 use super::place::Holder;
 use super::tables::{Key, With};
 use crate::fault::{self, Fault};
-use crate::store::{Counters, StopLine};
+use crate::store::{CancelNote, Counters, StopLine};
 
 impl Transaction<'_> {
     /// Counts jobs that have just ended. Answers the children that came for a decision, by key.
@@ -16,9 +16,11 @@ impl Transaction<'_> {
                 continue;
             }
             let (actor, why) = ("towpath".to_owned(), "a node failed".to_owned());
+            let note = CancelNote { actor: actor.clone(), reason: why.clone() };
             self.tables.stop.insert(graph, stop);
             self.tables.stopped.insert(graph, StopLine { reason: stop, at: self.now, actor, why });
             self.news.cancel = true;
+            self.tell_runs_of(graph, &note);
         }
         let mut children: BTreeSet<Key> = BTreeSet::new();
         for parent in ended {

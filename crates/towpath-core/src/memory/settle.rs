@@ -24,6 +24,8 @@ impl Transaction<'_> {
         };
         let cancel = running.cancel.clone().or_else(|| self.tables.cancelled_by(job));
         let with = running.with;
+        // A run is cancelled by an arrival, which its function obeys.
+        let cancel = cancel.filter(|_| with != With::Handler || !self.tables.run.contains_key(&job));
         let is_of_run = item.is_of_run();
         let (then, answer) = match (cancel, item.if_cancelled) {
             (Some(cause), Some(mut ending)) => {
@@ -45,7 +47,10 @@ impl Transaction<'_> {
             }
             self.append_entries(job, item.journal);
         }
-        if matches!(then, Move::Stay) {
+        if let Move::Stay { counters } = then {
+            if let (Some(row), Some(counters)) = (self.tables.running.get_mut(&job), counters) {
+                row.counters = counters;
+            }
             return answer;
         }
         let Some(row) = self.take_running(job) else { return Settled::Stale };
@@ -73,7 +78,7 @@ impl Transaction<'_> {
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
             }
             // Answered above.
-            Move::Stay => {}
+            Move::Stay { .. } => {}
         }
         answer
     }

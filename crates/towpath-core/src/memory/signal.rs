@@ -2,10 +2,10 @@
 
 use crate::limits;
 use crate::name::RunId;
-use crate::store::{Arrival, Delivery, Refusal, Signalled, StoreResult};
+use crate::store::{Arrival, CancelNote, Delivery, Refusal, Signalled, StoreResult};
 
 use super::Transaction;
-use super::tables::ArrivalRow;
+use super::tables::{ArrivalRow, Key};
 
 impl Transaction<'_> {
     pub(super) fn signal(&mut self, arrivals: Vec<Arrival>) -> StoreResult<Signalled> {
@@ -24,12 +24,34 @@ impl Transaction<'_> {
         if self.tables.arrivals_of(&run).count() >= limits::INBOX_MAX as usize {
             return Err(Refusal::InboxFull { run, max: limits::INBOX_MAX });
         }
-        self.tables.arrival_by_dedup.extend(key);
+        self.keep_arrival(Arrival { run, name, dedup, payload });
+        Ok(Delivery::Delivered)
+    }
+
+    fn keep_arrival(&mut self, arrival: Arrival) {
+        let Arrival { run, name, dedup, payload } = arrival;
+        self.tables.arrival_by_dedup.extend(dedup.clone().map(|dedup| (run.clone(), dedup)));
         let seq = self.tables.draw();
         self.wake(&run);
         self.news.signalled.push(run.clone());
         self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now });
-        Ok(Delivery::Delivered)
+    }
+
+    /// Tells a run that it is cancelled, however full its inbox is.
+    pub(super) fn tell_of_cancel(&mut self, job: Key, note: &CancelNote) {
+        let Some(run) = self.tables.run.get(&job).map(|row| row.id.clone()) else { return };
+        let arrival = Arrival::cancel(run.clone(), note);
+        if self.tables.arrival_by_dedup.contains(&(run, CancelNote::NAME.to_owned())) {
+            return;
+        }
+        self.keep_arrival(arrival);
+    }
+
+    /// Tells those runs of a graph that have begun and that its stop cancels.
+    pub(super) fn tell_runs_of(&mut self, graph: Key, note: &CancelNote) {
+        let is_told = |job: &Key| self.tables.has_begun(*job) && self.tables.cancelled_by(*job).is_some();
+        let told: Vec<Key> = self.tables.nodes_of(graph).filter(is_told).collect();
+        told.into_iter().for_each(|job| self.tell_of_cancel(job, note));
     }
 
     /// Makes a parked run ready.

@@ -8,7 +8,7 @@ use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Settled, StopLine};
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
 
 /// A number from the store's one ascending sequence: of a job, a graph, a worker, an audit line, or an
@@ -218,7 +218,7 @@ pub(super) struct WorkerRow {
     pub(super) name: String,
     pub(super) host: HostId,
     pub(super) queues: Vec<String>,
-    pub(super) kinds: BTreeMap<Kind, u16>,
+    pub(super) kinds: BTreeMap<Kind, Versions>,
     pub(super) registered_at: Timestamp,
 }
 
@@ -249,10 +249,11 @@ impl Tables {
         lane
     }
 
-    /// The lanes of a queue with this kind and at most this version.
-    pub(super) fn lanes_served(&self, queue: &Queue, kind: &Kind, version: u16) -> impl Iterator<Item = Key> {
-        let name = |version| (queue.clone(), kind.clone(), version);
-        self.lanes.range(name(0)..=name(version)).map(|(_, lane)| *lane)
+    /// The lanes of a queue with this kind and one of these versions.
+    pub(super) fn lanes_served<'t>(&'t self, queue: &Queue, served: &'t Served) -> impl Iterator<Item = Key> + 't {
+        let name = |version| (queue.clone(), served.kind.clone(), version);
+        let lanes = self.lanes.range(name(0)..=name(u16::MAX));
+        lanes.filter(|((.., version), _)| served.versions.has(*version)).map(|(_, lane)| *lane)
     }
 
     /// Where a job stands, which is where its row is.
@@ -379,6 +380,13 @@ impl Tables {
     /// What has arrived for a run, by number.
     pub(super) fn arrivals_of(&self, run: &RunId) -> impl Iterator<Item = (Key, &ArrivalRow)> {
         self.arrival.range((run.clone(), Key::MIN)..=(run.clone(), Key::MAX)).map(|((_, seq), row)| (*seq, row))
+    }
+
+    /// Whether a job is a run that has begun and has not ended: it is cancelled by an arrival, so that its undos run.
+    pub(super) fn has_begun(&self, job: Key) -> bool {
+        let Some(run) = self.run.get(&job) else { return false };
+        let is_handled = self.running.get(&job).is_some_and(|row| row.with == With::Handler);
+        !self.ended.contains_key(&job) && (is_handled || run.entries > 0 || run.chapter > 1)
     }
 
     /// How many nodes of a graph ended how, ordered by end, then role; `end` left out.

@@ -14,6 +14,10 @@ impl Transaction<'_> {
             return Ok(Transacted::Stale);
         }
         journal.push(body().line);
+        // A run that writes has outlived its crashes.
+        if let Some(running) = self.tables.running.get_mut(&fence.key) {
+            running.counters.crashes = 0;
+        }
         self.append_entries(fence.key, journal);
         Ok(Transacted::Done)
     }

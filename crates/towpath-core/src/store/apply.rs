@@ -25,13 +25,14 @@ pub struct Order {
 pub enum Change {
     /// Ends a job that has not started, children counted.
     ///
-    /// A node whose parents have not all ended is left alone: a node never ends before its parents.
+    /// A node whose parents have not all ended is left alone: a node never ends before its parents. A run that has
+    /// begun (its journal has entries, or it is with a handler) does not end past its undos: see [`WhileRunning`].
     End {
         /// The job.
         job: JobId,
         /// Its end. The counters are taken from the row.
         ending: Box<Ending>,
-        /// What to do if it is running.
+        /// What to do if it runs, or is a run that has begun.
         running: WhileRunning,
     },
     /// Holds a graph back. A second stop with the same reason changes nothing.
@@ -59,6 +60,7 @@ impl Change {
     /// What it does, as the verb that an audit line shows.
     pub fn action(&self) -> &'static str {
         match self {
+            Self::End { running: WhileRunning::Fence, .. } => "terminate",
             Self::End { ending, .. } if ending.end == End::Cancelled => "cancel",
             Self::End { .. } => "end",
             Self::Stop { .. } => "stop",
@@ -76,13 +78,15 @@ impl Change {
     }
 }
 
-/// What an order to end a job does when it runs.
+/// What an order to end a job does when it runs, or is a run that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhileRunning {
-    /// Its worker is asked to stop it.
+    /// Its worker is asked to stop it. A run gets an arrival that says so ([`CancelNote`](super::CancelNote)) and is woken.
     Ask,
     /// It is left alone.
     Leave,
+    /// It ends all the same: its worker's claim is stale from then on, and undos do not run.
+    Fence,
 }
 
 /// What became of an order.
@@ -99,7 +103,7 @@ pub struct Applied {
 pub enum Changed {
     /// The job is over.
     Ended,
-    /// The job runs, and its worker will be asked to stop it.
+    /// The job runs, and its worker will be asked to stop it; or it is a run that has begun, and will be told.
     Asked,
     /// The job is in a state to which the change does not apply; nothing changed.
     Left(State),

@@ -8,6 +8,7 @@ use crate::lifecycle::Cause;
 use crate::name::Kind;
 use crate::time::Timestamp;
 
+use super::served::Versions;
 use super::turn::{Head, Undecided};
 
 /// A heartbeat. The first one registers the worker.
@@ -48,8 +49,8 @@ pub struct WorkerIdentity {
     pub build: u64,
     /// The queues it serves, for people.
     pub queues: Vec<String>,
-    /// The kinds it serves, each with the newest version that it takes, for people.
-    pub kinds: BTreeMap<Kind, u16>,
+    /// The kinds it serves, each with the versions that it takes, for people.
+    pub kinds: BTreeMap<Kind, Versions>,
 }
 
 /// Where a process is.

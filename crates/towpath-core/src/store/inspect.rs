@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::graph::{Condition, GraphEnd, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::name::{GraphName, Kind, Label, NodeName, Queue};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
 
+use super::served::Versions;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -17,6 +18,9 @@ use super::{BoxFuture, StoreResult};
 pub trait Inspect: Send + Sync {
     /// One job.
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>>;
+
+    /// The job that a run is.
+    fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>>;
 
     /// Jobs, newest first.
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;
@@ -92,6 +96,8 @@ pub struct JobLine {
     pub id: JobId,
     /// Its kind.
     pub kind: Kind,
+    /// The version of its input.
+    pub version: u16,
     /// Its queue.
     pub queue: Queue,
     /// Its priority.
@@ -117,8 +123,6 @@ pub struct JobLine {
 pub struct JobDetail {
     /// Its line.
     pub line: JobLine,
-    /// The version of its input.
-    pub version: u16,
     /// Its input.
     pub input: Payload,
     /// Its rules.
@@ -137,8 +141,23 @@ pub struct JobDetail {
     pub blocked: Option<String>,
     /// Who holds it, while it runs.
     pub worker: Option<Incarnation>,
-    /// Who asked to cancel it, while it runs.
+    /// Who asked to cancel it, while it runs. A run is asked by an arrival.
     pub cancel: Option<Cause>,
+    /// Its journal and its inbox, if it is a run.
+    pub run: Option<RunLine>,
+}
+
+/// What there is of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLine {
+    /// Its id.
+    pub id: RunId,
+    /// Its chapter, from 1.
+    pub chapter: u32,
+    /// How many entries its journal has in this chapter.
+    pub entries: u32,
+    /// How many arrivals are kept of it, read or not.
+    pub arrived: u32,
 }
 
 /// An attempt that is kept.
@@ -282,8 +301,8 @@ pub struct WorkerLine {
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
-    /// The kinds it serves, each with the newest version that it takes. Empty if it has not said so.
-    pub kinds: BTreeMap<Kind, u16>,
+    /// The kinds it serves, each with the versions that it takes. Empty if it has not said so.
+    pub kinds: BTreeMap<Kind, Versions>,
     /// Jobs it holds.
     pub running: u32,
     /// When it registered.

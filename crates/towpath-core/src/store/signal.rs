@@ -1,5 +1,7 @@
 //! Signals: what is sent to a run, and what the store answers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::limits;
 use crate::name::{Label, RunId};
 use crate::payload::Payload;
@@ -7,6 +9,20 @@ use crate::time::Timestamp;
 
 use super::enqueue::Refusal;
 use super::error::{StoreError, StoreErrorKind};
+
+/// Who has asked a run to cancel, and why: the payload of the arrival that says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelNote {
+    /// Who.
+    pub actor: String,
+    /// Why, in their words.
+    pub reason: String,
+}
+
+impl CancelNote {
+    /// The name and the dedup key of the arrival. No signal of a user's has it.
+    pub const NAME: &'static str = "towpath.cancel";
+}
 
 /// A signal to a run, which need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +47,16 @@ impl Arrival {
     pub fn dedup(mut self, key: impl Into<String>) -> Self {
         self.dedup = Some(key.into());
         self
+    }
+
+    /// What asks a run to cancel: its undos are then part of its history. A second one is none.
+    pub fn cancel(run: RunId, note: &CancelNote) -> Self {
+        // No text of this shape lacks a JSON form but one with a NUL, which no store keeps.
+        let text = |text: &str| text.replace('\0', "\u{2400}");
+        let note = CancelNote { actor: text(&note.actor), reason: text(&note.reason) };
+        let payload =
+            Payload::json(&note).unwrap_or_else(|_| Payload::json_bytes(&b"{\"actor\":\"\",\"reason\":\"\"}"[..]));
+        Self::new(run, Label::from_stored(CancelNote::NAME), payload).dedup(CancelNote::NAME)
     }
 
     /// What it adds to the bytes of a batch.

@@ -15,6 +15,7 @@ use crate::rules::JobRules;
 use crate::time::Timestamp;
 
 use super::error::{StoreError, StoreErrorKind};
+use super::served::Served;
 
 /// One exchange of a worker with the store.
 ///
@@ -91,15 +92,6 @@ pub struct QueueClaim {
     pub limit: u16,
 }
 
-/// A kind that a worker serves.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Served {
-    /// The kind.
-    pub kind: Kind,
-    /// The newest version of its input that the worker understands; older ones too.
-    pub version: u16,
-}
-
 /// How often a job was started, has failed, and has lost its worker in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counters {
@@ -137,8 +129,11 @@ pub enum Move {
     },
     /// It is the `end` of a graph: the graph is over.
     Close(Closing),
-    /// It is a run and goes on: it stays with its worker, under the same claim. Only its journal grows.
-    Stay,
+    /// It is a run and goes on: it stays with its worker, under the same claim. Its journal grows.
+    Stay {
+        /// Its counters from now on, if they change.
+        counters: Option<Counters>,
+    },
     /// It is a run and waits: for its time, or for a signal that it has not read. If one is there already,
     /// it is ready at once.
     Park {
@@ -286,12 +281,12 @@ impl Settle {
 
     /// A run that goes on: its journal grows, and it stays with its worker.
     pub fn stay(fence: Fence, journal: Vec<Payload>) -> Self {
-        Self { journal, ..Self::new(fence, Move::Stay, Durability::Required) }
+        Self { journal, ..Self::new(fence, Move::Stay { counters: None }, Durability::Required) }
     }
 
     /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
     pub fn is_of_run(&self) -> bool {
-        !self.journal.is_empty() || self.read.is_some() || matches!(self.then, Move::Stay | Move::Park { .. })
+        !self.journal.is_empty() || self.read.is_some() || matches!(self.then, Move::Stay { .. } | Move::Park { .. })
     }
 
     /// What it adds to the bytes of a turn.
@@ -304,7 +299,7 @@ impl Settle {
             Move::End(e) => ending(e),
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
-            Move::Close(_) | Move::Stay | Move::Park { .. } => 0,
+            Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
         64 + then + journal + self.if_cancelled.as_ref().map_or(0, ending)

@@ -34,7 +34,7 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let small = ["WorkerLeases", "WorkerList", "Peers", "StopFind", "BlockedByOthers", "QueueList", "Census"];
     let people = ["JobList", "GraphList", "AuditList", "GraphEdges", "GraphNodes"];
     // A graph's nodes come by name and are put in order; each reads one graph.
-    let sorted = ["NodeList", "NodeKeys", "GraphCounts", "Settleable", "JobListOfGraph"];
+    let sorted = ["NodeList", "NodeKeys", "GraphCounts", "Settleable", "JobListOfGraph", "RunBegunOf"];
     for query in Query::ALL {
         let name = format!("{query:?}");
         let plan = plan(&conn, query.text());

@@ -9,10 +9,9 @@ use std::pin::Pin;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::Entry;
-use towpath_core::store::{Arrival, Delivery, Ended, Enqueue, Item, Placed, Refusal};
+use towpath_core::store::{Arrival, CancelNote, Changed, Delivery, Ended, Enqueue, Item, Placed, Refusal};
 use towpath_core::{Cause, End, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp};
 
-use super::frame::{CANCEL, CancelNote};
 use super::function::Durable;
 use super::signal::Signal;
 use crate::client::Client;
@@ -133,16 +132,40 @@ impl Client {
     }
 
     /// Asks a run to cancel: its function is dropped where it waits, its undos run, and it ends as cancelled. One that has
-    /// ended stays as it is.
+    /// not begun ends at once, one that has ended stays as it is, and one that does not exist yet finds it when it starts.
     ///
     /// # Errors
     /// The name is no id, or the store could not do it.
-    pub async fn cancel_run(&self, run: &str, actor: &str, reason: &str) -> Result<(), Error> {
+    pub async fn cancel_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
+        let run = RunId::new(run)?;
+        if let Some(job) = self.inspect().run(run.clone()).await? {
+            return Ok(self.cancel(job, actor, reason).await?);
+        }
         let note = CancelNote { actor: actor.into(), reason: reason.into() };
-        let payload = Payload::json(&note).map_err(|source| Error::Encode { kind: "cancel".into(), source })?;
-        let arrival = Arrival::new(RunId::new(run)?, Label::from_stored(CANCEL), payload).dedup(CANCEL);
-        self.send(arrival).await?;
-        Ok(())
+        self.send(Arrival::cancel(run, &note)).await?;
+        Ok(Changed::Asked)
+    }
+
+    /// Ends a run at once, whatever it does. Its worker's hold on it is over, and its undos do not run: cancel it rather,
+    /// unless it cannot go on.
+    ///
+    /// # Errors
+    /// The name is no id, or the store could not do it.
+    pub async fn terminate_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
+        match self.inspect().run(RunId::new(run)?).await? {
+            Some(job) => self.terminate(job, actor, reason).await.map_err(Error::from),
+            None => Ok(Changed::Unknown),
+        }
+    }
+
+    /// A run that was started before, by its id; `None` if there is none. Its types are those of its function.
+    ///
+    /// # Errors
+    /// The name is no id, or the store could not be asked.
+    pub async fn run<O, E>(&self, run: &str) -> Result<Option<RunHandle<O, E>>, Error> {
+        let id = RunId::new(run)?;
+        let job = self.inspect().run(id.clone()).await?;
+        Ok(job.map(|job| RunHandle { id, job, placed: Placed::Existing, types: PhantomData }))
     }
 
     /// Waits for a run's result.

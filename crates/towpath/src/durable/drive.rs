@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Outcome, Pass, Pos};
-use towpath_core::store::{Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos};
+use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
-use super::frame::{self, CancelNote, How, RunEnd};
+use super::frame::{self, How, RunEnd};
 use super::function::Erased;
 use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
 use super::transact::Judge;
@@ -89,8 +89,8 @@ struct Driver {
     inside: VecDeque<(Pos, Running)>,
     finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
     has_read_inbox: bool,
-    /// Whether a cancel from the job's row was told.
-    is_cancelled: bool,
+    /// When the inbox was read last.
+    looked_at: Instant,
 }
 
 /// A step at work.
@@ -159,7 +159,7 @@ impl Drive {
             inside: VecDeque::new(),
             finished: mpsc::unbounded_channel(),
             has_read_inbox: false,
-            is_cancelled: false,
+            looked_at: Instant::now(),
         };
         if is_known {
             // Something has woken it, most likely a signal.
@@ -559,26 +559,25 @@ impl Driver {
         let now = self.now();
         let again = self.waiting.first_key_value().map(|(key, _)| key.0);
         let due = self.live.waits().due.into_iter().chain(again).min();
-        let until = due.map_or(LOOK, |due| due.since(now).min(LOOK));
+        let look = LOOK.saturating_sub(self.looked_at.elapsed());
+        let until = due.map_or(look, |due| due.since(now).min(look));
         if self.in_flight.is_empty() && again.is_some() {
             // Only failed steps are left: `rest` decides whether to park until the first of them.
             return Ok(());
         }
-        let was_told = self.is_cancelled;
         tokio::select! {
             biased;
-            why = cancelled(&mut self.cancel, was_told) => self.interrupted(why)?,
+            why = stopped(&mut self.cancel) => self.interrupted(why)?,
             done = self.finished.1.recv() => {
                 if let Some(done) = done {
                     self.finished(done)?;
                 }
             }
             () = self.bell.notified() => self.read_inbox().await?,
-            () = tokio::time::sleep(until) => {
-                if until >= LOOK {
-                    self.read_inbox().await?;
-                }
-            }
+            () = tokio::time::sleep(until) => {}
+        }
+        if self.looked_at.elapsed() >= LOOK {
+            self.read_inbox().await?;
         }
         while let Ok(done) = self.finished.1.try_recv() {
             self.finished(done)?;
@@ -589,16 +588,8 @@ impl Driver {
 
     fn interrupted(&mut self, why: CancelWhy) -> Step<()> {
         match why {
-            CancelWhy::Asked(cause) => {
-                self.is_cancelled = true;
-                let note = match cause {
-                    Cause::Asked { actor, reason } => CancelNote { actor, reason },
-                    other => CancelNote { actor: String::new(), reason: other.to_string() },
-                };
-                let outcome = Outcome::of(&note).unwrap_or_else(|_| Outcome::null());
-                self.live.completed(Pos::CANCEL, self.now(), outcome);
-                Ok(())
-            }
+            // A run is asked by an arrival, never by its row.
+            CancelWhy::Asked(_) => Ok(()),
             CancelWhy::Shutdown => {
                 self.abort_all();
                 Err(Leave::Report(Report::HandedBack))
@@ -617,6 +608,7 @@ impl Driver {
 
     async fn read_inbox(&mut self) -> Step<()> {
         self.has_read_inbox = true;
+        self.looked_at = Instant::now();
         let mut after = 0;
         loop {
             let page = self.client.store().inbox(self.run.id.clone(), after, PAGE).await.map_err(|e| later(&e))?;
@@ -644,14 +636,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a word to stop; one to cancel is told once.
-async fn cancelled(cancel: &mut watch::Receiver<Option<CancelWhy>>, was_told: bool) -> CancelWhy {
-    let is_news = |why: &Option<CancelWhy>| match why {
-        Some(CancelWhy::Asked(_)) => !was_told,
-        Some(_) => true,
-        None => false,
-    };
-    match cancel.wait_for(is_news).await {
+/// Waits for a word to stop. One to cancel is none: it comes as an arrival.
+async fn stopped(cancel: &mut watch::Receiver<Option<CancelWhy>>) -> CancelWhy {
+    let is_stop = |why: &Option<CancelWhy>| why.as_ref().is_some_and(|why| !matches!(why, CancelWhy::Asked(_)));
+    match cancel.wait_for(is_stop).await {
         Ok(why) => why.clone().unwrap_or(CancelWhy::Lost),
         Err(_) => CancelWhy::Lost,
     }

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
+use towpath_core::store::CancelNote;
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
 
 use super::cx::Cx;
@@ -13,21 +14,11 @@ use super::op::Op;
 use super::race::{Race3, race};
 use super::trap::Trapped;
 
-/// The name of the signal that cancels a run. No signal of a user's can have it: it has a dot.
-pub(crate) const CANCEL: &str = "towpath.cancel";
-
 /// Who a run is.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) job: JobId,
     pub(crate) id: RunId,
-}
-
-/// Who has cancelled a run, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CancelNote {
-    pub(crate) actor: String,
-    pub(crate) reason: String,
 }
 
 /// How a function ended.
@@ -101,7 +92,7 @@ where
 }
 
 fn listen(ops: &Ops) -> Op<'static, CancelNote> {
-    let wants = Wants::Signal(Label::from_stored(CANCEL));
+    let wants = Wants::Signal(Label::from_stored(CancelNote::NAME));
     let request = Request { ident: frame_ident(OpKind::Cancel), wants, place: None };
     let decode = |outcome: &Outcome| Ok(outcome.decode().unwrap_or_default());
     Op::new(ops, Pos::CANCEL, request, decode)

@@ -8,11 +8,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, History, Outcome};
+use towpath_core::store::CancelNote;
 use towpath_core::{Cause, ManualClock, MemoryStore, Payload, State, Timestamp};
 
 use super::shell::{Ended, Shell};
 use crate::client::Client;
-use crate::durable::{CANCEL, CancelNote, Durable, How, RunError, Signal, Step};
+use crate::durable::{Durable, How, RunError, Signal, Step};
 use crate::error::OutputError;
 use crate::states::States;
 
@@ -129,7 +130,7 @@ where
     pub fn cancel_after(mut self, wait: Duration) -> Self {
         let note = CancelNote { actor: "test".into(), reason: String::new() };
         let payload = Payload::json(&note).unwrap_or_default();
-        self.plan.signals.push((wait, CANCEL.to_owned(), payload));
+        self.plan.signals.push((wait, CancelNote::NAME.to_owned(), payload));
         self
     }
 

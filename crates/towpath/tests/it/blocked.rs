@@ -160,17 +160,6 @@ async fn an_outcome_of_another_type_is_told() {
     told_after(ONBOARD, WITH_ANOTHER_OUTPUT).await;
 }
 
-/// The function as another version, which this worker has alone.
-#[durable(name = "onboard", version = 2, max_duration = "1h")]
-async fn onboard_2(_cx: Cx<'_>) -> Result<(), Failure> {
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_that_is_gone_is_told() {
-    told_after(ONBOARD, ONBOARD_2).await;
-}
-
 // ---- what no replay can repeat ------------------------------------------------------------------
 
 #[durable(max_duration = "1h")]

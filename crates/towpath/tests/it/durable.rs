@@ -24,6 +24,7 @@ on_every_store!(
     a_journal_without_end_blocks_its_run,
     a_transactional_step_for_another_database_blocks_its_run,
     what_no_store_can_keep_is_an_error_of_the_step,
+    a_run_waits_for_its_version_and_for_no_other,
     what_is_too_large_is_an_error_and_what_is_just_not_is_kept,
 );
 
@@ -394,5 +395,40 @@ async fn what_no_store_can_keep_is_an_error_of_the_step(subject: Subject) {
     let run = subject.client.start(NUL, "n", &()).await.unwrap();
     let refused = "the step's result cannot be stored: its JSON holds a NUL character at byte 8: remove it";
     assert_eq!(subject.client.result(&run).await.unwrap(), [refused, "a\\u0000b"]);
+    worker.shutdown().await;
+}
+
+const OLD: Durable<(), u8, Failure> = Durable::new("grows", 1, MINUTE, &old);
+async fn old(cx: Cx<'_>, (): ()) -> Result<u8, Failure> {
+    cx.signal(PAID).await;
+    Ok(1)
+}
+
+const NEW: Durable<(), u8, Failure> = Durable::new("grows", 2, MINUTE, &new);
+async fn new(cx: Cx<'_>, (): ()) -> Result<u8, Failure> {
+    cx.sleep(Duration::from_millis(1)).await;
+    Ok(2)
+}
+
+async fn a_run_waits_for_its_version_and_for_no_other(subject: Subject) {
+    let client = &subject.client;
+    let both = || Worker::builder(client).durable(OLD).durable(NEW).start().unwrap();
+    let old = client.start(OLD, "old", &()).await.unwrap();
+    let new = client.start(NEW, "new", &()).await.unwrap();
+    let worker = both();
+    assert_eq!(client.result(&new).await.unwrap(), 2);
+    worker.shutdown().await;
+
+    // The release without the old version leaves its run alone, and takes what was started later.
+    let only_new = Worker::builder(client).durable(NEW).start().unwrap();
+    client.signal("old", PAID, &1).await.unwrap();
+    let later = client.start(NEW, "later", &()).await.unwrap();
+    assert_eq!(client.result(&later).await.unwrap(), 2);
+    let detail = client.inspect().job(old.job()).await.unwrap().unwrap();
+    assert_eq!((detail.line.state, detail.blocked), (towpath::core::State::Ready, None));
+    only_new.shutdown().await;
+
+    let worker = both();
+    assert_eq!(client.result(&old).await.unwrap(), 1);
     worker.shutdown().await;
 }

@@ -4,6 +4,7 @@
 
 mod blocked;
 mod builder;
+mod cancel_run;
 mod compile;
 mod durable;
 mod graphs;

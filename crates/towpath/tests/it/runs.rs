@@ -167,7 +167,7 @@ impl Hands {
 
     /// Claims until the run comes, at the latest when its sleep is over.
     async fn claim(&mut self) -> Claimed {
-        let serves: Arc<[Served]> = vec![Served { kind: Kind::new("order").unwrap(), version: 1 }].into();
+        let serves: Arc<[Served]> = vec![Served::up_to(Kind::new("order").unwrap(), 1)].into();
         for _ in 0..1_000 {
             let queues = vec![QueueClaim { queue: Queue::default(), serves: Arc::clone(&serves), limit: 1 }];
             let reply = self.turn(Vec::new(), Some(Claim { queues, decisions_max: 0 })).await;

@@ -136,7 +136,7 @@ impl Course<'_, '_> {
             }
         }
         self.driver.turn += 1;
-        let serves = [Served { kind: Kind::new("k").unwrap(), version: 1 }].into();
+        let serves = [Served::up_to(Kind::new("k").unwrap(), 1)].into();
         let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: jobs }];
         let claim = Some(Claim { queues, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };

@@ -62,7 +62,7 @@ impl Watch {
         if is_written {
             self.journals.entry(id).or_default().extend(settle.journal.iter().cloned());
         }
-        let stays = !is_written || settled == Settled::Done && matches!(settle.then, Move::Stay);
+        let stays = !is_written || settled == Settled::Done && matches!(settle.then, Move::Stay { .. });
         match if stays { self.claims.get(&key).copied() } else { self.claims.remove(&key) } {
             Some(claim) if claim == settle.fence => {}
             newest => {

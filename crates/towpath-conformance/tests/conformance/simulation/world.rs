@@ -322,7 +322,7 @@ impl World {
             queues: vec![],
             kinds: Default::default(),
         };
-        let serves: Arc<[Served]> = vec![Served { kind: Kind::from_stored("echo"), version: 1 }].into();
+        let serves: Arc<[Served]> = vec![Served::up_to(Kind::from_stored("echo"), 1)].into();
         let queues = vec![QueueSlots { queue: Queue::default(), slots: 1 + self.chance.below(4) as u16, serves }];
         self.workers.push(Worker {
             dispatcher: Dispatcher::new(DispatchConfig::new(id, identity, queues)),
