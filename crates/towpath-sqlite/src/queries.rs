@@ -24,8 +24,11 @@ macro_rules! queries {
 queries! {
     ArrivalCount = "arrival_count",
     ArrivalDelete = "arrival_delete",
+    ArrivalForget = "arrival_forget",
     ArrivalInsert = "arrival_insert",
+    ArrivalKeep = "arrival_keep",
     ArrivalList = "arrival_list",
+    ArrivalPast = "arrival_past",
     ArrivalSame = "arrival_same",
     AttemptDelete = "attempt_delete",
     AttemptInsert = "attempt_insert",
