@@ -4,16 +4,21 @@ mod audit;
 mod bench;
 mod cancel;
 mod graph;
+mod history;
 mod job;
 mod jobs;
+mod journal;
 mod json;
 mod migrate;
 mod queues;
 mod resume;
 mod run;
+mod signal;
 mod workers;
 
 use clap::{Args, Parser, Subcommand};
+use towpath::core::RunId;
+use towpath::{Client, JobId};
 
 use crate::error::CliError;
 use crate::location::Location;
@@ -36,6 +41,8 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Signal(signal::SignalCommand),
+    History(history::HistoryCommand),
     Audit(audit::Audit),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
@@ -55,11 +62,30 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Signal(command) => command.run().await,
+            Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,
         }
+    }
+}
+
+/// The job that is meant: by its id, or by that of the run that it is.
+///
+/// # Errors
+/// The store could not be asked.
+async fn find_job(client: &Client, text: &str) -> Result<Option<JobId>, CliError> {
+    let by_id = text.parse::<JobId>().ok();
+    if let Some(id) = by_id
+        && client.inspect().job(id).await?.is_some()
+    {
+        return Ok(Some(id));
+    }
+    match RunId::new(text) {
+        Ok(run) => Ok(client.inspect().run(run).await?),
+        Err(_) => Ok(None),
     }
 }
 

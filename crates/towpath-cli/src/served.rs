@@ -80,7 +80,7 @@ impl Served {
 
     /// Says what nobody takes, a line for each queue and kind, with the remedy.
     pub(crate) fn tell(&self, jobs: &[JobLine], store_option: &str) {
-        let mut groups: BTreeMap<(&Queue, &Kind, u16), (Lack, usize, Option<GraphId>)> = BTreeMap::new();
+        let mut groups: BTreeMap<Unserved<'_>, (Lack, usize, Option<GraphId>)> = BTreeMap::new();
         for line in jobs {
             if let Some(lack) = self.lack_of(line) {
                 let graph = line.node.as_ref().map(|n| n.graph);
@@ -137,6 +137,9 @@ impl Served {
         }
     }
 }
+
+/// Jobs that nobody takes for the same reason: queue, kind, version.
+type Unserved<'a> = (&'a Queue, &'a Kind, u16);
 
 /// The newest ready jobs: those among which to look for what nobody serves.
 ///

@@ -48,6 +48,8 @@ pub const KEEP_JOB: Duration = Duration::from_secs(24 * 3_600);
 pub const KEEP_GRAPH: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// How long what is dead, quarantined or cancelled stays: people come back to it.
 pub const KEEP_FAILED: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How long a signal stays whose run is not there when it comes: as long as the people who would start it come back.
+pub const KEEP_ARRIVAL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Rows that one prune deletes at most: short transactions.
 pub const PRUNE_BATCH: u32 = 1_000;
 

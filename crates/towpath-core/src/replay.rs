@@ -28,11 +28,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::id::JobId;
 use crate::store::InboxLine;
 use crate::time::Timestamp;
 use inbox::Inbox;
 use record::Record;
 use waker::{RootWaker, Turn};
+
+/// What a run's random numbers and ids come from: the same whenever it is rebuilt, and another in each chapter.
+pub fn seed_of(job: JobId, chapter: u32) -> u64 {
+    job.as_uuid().as_u64_pair().1.swap_bytes() ^ u64::from(chapter)
+}
 
 /// A function at work.
 pub type Body<T> = Pin<Box<dyn Future<Output = T> + Send>>;

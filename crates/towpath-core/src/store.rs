@@ -122,7 +122,7 @@ pub trait Store: Send + Sync + 'static {
     /// Carries out an operator's order and records it, in one transaction.
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>>;
 
-    /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph: a graph is
+    /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>>;
 

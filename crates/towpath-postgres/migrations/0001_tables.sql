@@ -163,10 +163,11 @@ create table towpath.entry (
   primary key (run, chapter, seq)
 );
 
--- By the id of the run, which need not exist yet.
+-- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.
 create table towpath.arrival (
   seq bigint not null,
   at bigint not null,
+  prune_at bigint,
   codec smallint not null,
   run text collate "C" not null,
   name text not null,
@@ -175,6 +176,7 @@ create table towpath.arrival (
   primary key (run, seq)
 );
 create unique index arrival_dedup on towpath.arrival (run, dedup) where dedup is not null;
+create index arrival_prune on towpath.arrival (prune_at, seq) where prune_at is not null;
 
 create table towpath.graph (
   graph bigint primary key,

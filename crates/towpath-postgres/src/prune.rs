@@ -6,15 +6,14 @@ use crate::error::Fault;
 use crate::queries::Query;
 use crate::session::{Commit, Session};
 
-/// Deletes lone jobs, or if there are none, a part of one graph.
+/// Deletes lone jobs, or if there are none, a part of one graph, or if there is none, arrivals of runs that are not there.
 pub(crate) async fn prune(session: Session, limit: u32) -> Result<Pruned, Fault> {
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     session.begin(Commit::Lazy).await?;
     let jobs: i64 = session.one(Query::PruneJobs, &[&limit]).await?.try_get(0)?;
     let mut pruned = Pruned { jobs: u32::try_from(jobs).unwrap_or(u32::MAX), ..Pruned::default() };
-    if jobs == 0
-        && let Some(row) = session.run(Query::PruneFind, &[]).await?.first()
-    {
+    let found = if jobs == 0 { session.run(Query::PruneFind, &[]).await? } else { Vec::new() };
+    if let Some(row) = found.first() {
         let graph: i64 = row.try_get(0)?;
         session.run(Query::PruneMark, &[&graph]).await?;
         let row = session.one(Query::PruneNodes, &[&graph, &limit]).await?;
@@ -23,6 +22,9 @@ pub(crate) async fn prune(session: Session, limit: u32) -> Result<Pruned, Fault>
             session.run(Query::PruneGraph, &[&graph]).await?;
             pruned.graphs = 1;
         }
+    } else if jobs == 0 {
+        let arrivals: i64 = session.one(Query::PruneArrivals, &[&limit]).await?.try_get(0)?;
+        pruned.arrivals = u32::try_from(arrivals).unwrap_or(u32::MAX);
     }
     session.commit().await?;
     Ok(pruned)

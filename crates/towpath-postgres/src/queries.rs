@@ -140,6 +140,7 @@ queries! {
     ParentsOf = "parents_of" (UUID);
     Peers = "peers" ();
     Promote = "promote" (INT8, INT4);
+    PruneArrivals = "prune_arrivals" (INT4);
     PruneFind = "prune_find" ();
     PruneGraph = "prune_graph" (INT8);
     PruneJobs = "prune_jobs" (INT4);
@@ -183,7 +184,7 @@ queries! {
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
     Settleable = "settleable" (UUID, INT4);
     SignalDeliver = "signal_deliver" (
-        INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY
+        INT8, INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY
     );
     SignalLock = "signal_lock" (TEXT_ARRAY);
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);

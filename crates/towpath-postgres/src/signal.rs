@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 use towpath_core::store::{Arrival, Delivery, Refusal, Signalled};
-use towpath_core::{Timestamp, limits};
+use towpath_core::{Timestamp, defaults, limits};
 
 use crate::columns::columns;
 use crate::error::Fault;
@@ -149,8 +149,9 @@ impl<'a> Plan<'a> {
         if self.runs.is_empty() {
             return Ok(Written::default());
         }
+        let prune_at = (Timestamp::from_micros(now) + defaults::KEEP_ARRIVAL).as_micros();
         let (seqs, woken) = futures_util::future::try_join(
-            self.arrivals.run(session, Query::SignalDeliver, &[&now]),
+            self.arrivals.run(session, Query::SignalDeliver, &[&now, &prune_at]),
             session.run(Query::SignalWake, &[&self.runs]),
         )
         .await?;

@@ -154,7 +154,7 @@ create table entry (
 ) strict;
 create unique index entry_place on entry (run, chapter, seq);
 
--- By the id of the run, which need not exist yet.
+-- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.
 create table arrival (
     run text not null,
     seq integer not null,
@@ -162,10 +162,12 @@ create table arrival (
     dedup text,
     codec integer not null,
     at integer not null,
+    prune_at integer,
     bytes blob not null
 ) strict;
 create unique index arrival_place on arrival (run, seq);
 create unique index arrival_dedup on arrival (run, dedup) where dedup is not null;
+create index arrival_prune on arrival (prune_at, seq) where prune_at is not null;
 
 create table graph (
     graph integer primary key,

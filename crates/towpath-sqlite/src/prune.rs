@@ -14,7 +14,7 @@ pub(crate) fn prune(tx: &mut Tx<'_, '_>, limit: u32) -> Result<Pruned, Fault> {
     if jobs.is_empty() {
         return match tx.graph_to_prune()? {
             Some(graph) => tx.prune_graph(graph, limit),
-            None => Ok(Pruned::default()),
+            None => tx.prune_arrivals(limit),
         };
     }
     for job in &jobs {
@@ -53,7 +53,21 @@ impl Tx<'_, '_> {
             self.db.run(Query::StopDelete, params![graph, StopReason::Prune.code()])?;
             self.db.run(Query::GraphDelete, [graph])?;
         }
-        Ok(Pruned { jobs: 0, nodes: nodes.len() as u32, graphs: u32::from(is_gone) })
+        Ok(Pruned { nodes: nodes.len() as u32, graphs: u32::from(is_gone), ..Pruned::default() })
+    }
+
+    /// Deletes arrivals of runs that have not been there for long. One whose run has come meanwhile goes with it.
+    fn prune_arrivals(&mut self, limit: u32) -> Result<Pruned, Fault> {
+        let past: Vec<(String, i64, bool)> = self.db.all(Query::ArrivalPast, params![self.now_us(), limit], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+        let mut arrivals = 0;
+        for (run, seq, is_there) in past {
+            let query = if is_there { Query::ArrivalKeep } else { Query::ArrivalForget };
+            self.db.run(query, params![run, seq])?;
+            arrivals += u32::from(!is_there);
+        }
+        Ok(Pruned { arrivals, ..Pruned::default() })
     }
 
     /// Deletes an ended job with all that is kept of it.

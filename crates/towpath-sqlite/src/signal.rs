@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{Arrival, CancelNote, Delivery, Hint, Refusal, Signalled};
-use towpath_core::{Role, RunId, StopReason, limits};
+use towpath_core::{Role, RunId, StopReason, defaults, limits};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -30,7 +30,8 @@ impl Tx<'_, '_> {
     fn keep_arrival(&mut self, arrival: &Arrival) -> Result<Delivery, Fault> {
         let Arrival { run, name, dedup, payload } = arrival;
         let (seq, now, codec) = (self.draw()?, self.now_us(), payload.codec.code());
-        let row = params![run.as_str(), seq, name.as_str(), dedup, codec, now, &payload.bytes[..]];
+        let prune_at = (self.now + defaults::KEEP_ARRIVAL).as_micros();
+        let row = params![run.as_str(), seq, name.as_str(), dedup, codec, now, &payload.bytes[..], prune_at];
         if self.db.run(Query::ArrivalInsert, row)? == 0 {
             return Ok(Delivery::Duplicate);
         }

@@ -10,6 +10,7 @@ mod cx;
 mod drive;
 mod frame;
 mod function;
+mod history;
 mod join;
 mod op;
 mod outcome;

@@ -1,22 +1,26 @@
-//! `towpath cancel`: a job or a graph.
+//! `towpath cancel`: a job, a run or a graph.
 
 use clap::Args;
 use serde_json::json;
+use towpath::core::State;
 use towpath::core::store::Changed;
-use towpath::{Client, GraphEnd, GraphId, JobId};
+use towpath::{Client, GraphEnd, GraphId};
 
-use super::{ActorArgs, ViewArgs};
+use super::{ActorArgs, ViewArgs, find_job};
 use crate::error::CliError;
 use crate::{exit, say};
 
-/// Cancel a job or a graph
+/// Cancel a job, a run or a graph
 ///
-/// What has not started ends at once; running commands are asked to stop.
+/// What has not started ends at once; running commands are asked to stop; a run that has begun ends after its undos.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The job or the graph.
+    /// The job, the run or the graph.
     #[arg(value_name = "ID")]
-    id: JobId,
+    id: String,
+    /// Ends the job or run at once, whatever it does; undos do not run.
+    #[arg(long)]
+    terminate: bool,
     /// Why, for the record.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
@@ -34,15 +38,25 @@ impl Cancel {
         let groups = location.groups();
         groups.clear_dead().await.map_err(|e| CliError::failed("stop what an earlier process left running", e))?;
         groups.leave();
-        let graph = GraphId::from_bytes(*self.id.as_bytes());
-        let done = if client.inspect().graph(graph).await?.is_some() {
+        let graph = match self.id.parse::<GraphId>() {
+            Ok(graph) => client.inspect().graph(graph).await?.map(|_| graph),
+            Err(_) => None,
+        };
+        let done = if let Some(graph) = graph {
+            if self.terminate {
+                let help = "cancel the graph, or terminate its jobs";
+                return Err(CliError::usage(format!("{} is a graph: it cannot be terminated", self.id), help));
+            }
             self.graph(&client, graph).await?
         } else {
             self.job(&client).await?
         };
         let Some((what, outcome)) = done else {
             let help = format!("list them with `towpath graph list{0}` and `towpath jobs{0}`", location.option());
-            return Err(CliError::usage(format!("there is no job or graph {} in {}", self.id, location.shown()), help));
+            return Err(CliError::usage(
+                format!("there is no job, run or graph {} in {}", self.id, location.shown()),
+                help,
+            ));
         };
         if self.view.json {
             say::json(&json!({ "id": self.id, "what": what, "outcome": outcome }))?;
@@ -69,12 +83,23 @@ impl Cancel {
     }
 
     async fn job(&self, client: &Client) -> Result<Option<(&'static str, &'static str)>, CliError> {
-        let outcome = match client.cancel(self.id, &self.actor.name(), &self.reason).await? {
-            Changed::Unknown => return Ok(None),
-            Changed::Ended => "cancelled",
-            Changed::Asked => "it runs, and was asked to stop",
-            _ => "had ended already",
+        let Some(job) = find_job(client, &self.id).await? else { return Ok(None) };
+        let is_run = client.inspect().job(job).await?.is_some_and(|detail| detail.run.is_some());
+        let actor = self.actor.name();
+        let changed = if self.terminate {
+            client.terminate(job, &actor, &self.reason).await?
+        } else {
+            client.cancel(job, &actor, &self.reason).await?
         };
-        Ok(Some(("job", outcome)))
+        let outcome = match changed {
+            Changed::Unknown => return Ok(None),
+            Changed::Ended if self.terminate => "terminated",
+            Changed::Ended => "cancelled",
+            Changed::Asked if is_run => "it has begun, and was asked to stop; it ends after its undos",
+            Changed::Asked => "it runs, and was asked to stop",
+            Changed::Left(State::Ended(_)) => "had ended already",
+            _ => "waits for its parents: cancel its graph",
+        };
+        Ok(Some((if is_run { "run" } else { "job" }, outcome)))
     }
 }

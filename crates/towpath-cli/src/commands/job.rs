@@ -1,11 +1,12 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
-use towpath::JobId;
 use towpath::core::State;
-use towpath::core::store::{AttemptLine, JobDetail};
+use towpath::core::store::{AttemptLine, JobDetail, RunLine};
+use towpath::testing::History;
 
-use super::{ViewArgs, json};
+use super::{ViewArgs, find_job, json};
+use crate::commands::journal::{self, Open};
 use crate::error::CliError;
 use crate::served::Served;
 use crate::{exit, say, words};
@@ -13,9 +14,9 @@ use crate::{exit, say, words};
 /// Show a job with its attempts and logs
 #[derive(Debug, Args)]
 pub(crate) struct JobCommand {
-    /// The job.
+    /// The job, or the run that it is.
     #[arg(value_name = "JOB-ID")]
-    job: JobId,
+    job: String,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -24,16 +25,28 @@ impl JobCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.view.store.found()?;
         let client = location.open_to_read().await?;
-        let detail = client.inspect().job(self.job).await?.ok_or_else(|| {
+        let found = match find_job(&client, &self.job).await? {
+            Some(job) => client.inspect().job(job).await?,
+            None => None,
+        };
+        let detail = found.ok_or_else(|| {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
             CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
         })?;
-        let attempts = client.inspect().attempts(self.job).await?;
+        let attempts = client.inspect().attempts(detail.line.id).await?;
+        let history = match &detail.run {
+            // A journal that this release cannot read is no reason to show nothing.
+            Some(run) => client.history(run.id.as_str()).await.ok().flatten(),
+            None => None,
+        };
         let served = Served::look(&client).await?;
         if self.view.json {
-            say::json(&json::job(&detail, &attempts, &served))?;
+            say::json(&json::job(&detail, &attempts, history.as_ref(), &served))?;
         } else {
             print(&detail, &attempts, &served);
+            if let Some(run) = &detail.run {
+                print_run(run, history.as_ref());
+            }
         }
         Ok(exit::SUCCEEDED)
     }
@@ -86,5 +99,20 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
         if let Some(log) = &attempt.log {
             say::line(log.trim_end());
         }
+    }
+}
+
+fn print_run(run: &RunLine, history: Option<&History>) {
+    say::line(format_args!("\nrun {}, chapter {}", run.id, run.chapter));
+    let (entries, arrived) = (run.entries as usize, run.arrived as usize);
+    let entries = words::count(entries, "entry", "entries");
+    say::line(format_args!("{entries} in its journal, {}", words::count(arrived, "arrival", "arrivals")));
+    let Some(history) = history else { return };
+    for Open { op, due, .. } in journal::open(history) {
+        let until = due.map_or_else(String::new, |due| format!(" until {}", words::instant(due)));
+        say::line(format_args!("open: {op}{until}"));
+    }
+    for entry in journal::last(history) {
+        say::line(journal::in_words(entry));
     }
 }

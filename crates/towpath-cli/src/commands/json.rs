@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use towpath::core::State;
 use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
 use towpath::core::{Role, SkipKind};
+use towpath::testing::History;
 use towpath::{Condition, End, Payload, Timestamp};
 
+use super::journal::{self, Open};
 use crate::served::Served;
 use crate::words;
 
@@ -98,7 +100,7 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     })
 }
 
-pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) -> Value {
+pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], history: Option<&History>, served: &Served) -> Value {
     let mut job = job_line(&detail.line, served);
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);
@@ -110,8 +112,22 @@ pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], served: &Served)
     job["blocked"] = json!(detail.blocked);
     job["worker"] = json!(detail.worker);
     job["cancel"] = json!(detail.cancel);
+    job["run"] = detail.run.as_ref().map_or(Value::Null, |run| {
+        json!({
+            "id": run.id,
+            "chapter": run.chapter,
+            "entries": run.entries,
+            "arrived": run.arrived,
+            "open": history.map(|history| journal::open(history).iter().map(open).collect::<Vec<_>>()),
+            "last": history.map(journal::last),
+        })
+    });
     job["attempts"] = attempts.iter().map(attempt).collect();
     job
+}
+
+fn open(open: &Open) -> Value {
+    json!({ "pos": open.pos.to_string(), "op": open.op, "due": instant(open.due) })
 }
 
 fn attempt(line: &AttemptLine) -> Value {

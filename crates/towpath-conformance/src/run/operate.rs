@@ -184,6 +184,7 @@ impl<S: Subject> Runner<S> {
             total.jobs += pruned.jobs;
             total.nodes += pruned.nodes;
             total.graphs += pruned.graphs;
+            total.arrivals += pruned.arrivals;
             if word != "all" || pruned.is_empty() {
                 break;
             }
@@ -192,6 +193,7 @@ impl<S: Subject> Runner<S> {
             .count("jobs", total.jobs)
             .count("nodes", total.nodes)
             .count("graphs", total.graphs)
+            .count("arrivals", total.arrivals)
             .end();
         Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
     }

@@ -16,7 +16,7 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ("attempt", "Records of attempts: of each job the first and the 19 newest that were worth a line."),
     ("run", "Jobs with a journal."),
     ("entry", "The journal, only inserted."),
-    ("arrival", "The inbox: signals by the id of a run, which need not exist. Only inserted."),
+    ("arrival", "The inbox: signals by the id of a run, which need not exist."),
     ("graph", "Graphs, and how they ended."),
     ("stop", "What holds a graph back: a cancel, a retry, a prune, a failure. One row a graph."),
     ("node", "Jobs of graphs: their names, and how their parents stand."),
@@ -79,6 +79,11 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("job", "input", "payload, at most 1 MiB"),
     ("ready", "seq", "order of arrival; the job's key if it was never moved"),
     ("later", "due", "instant; the largest number: never, only a signal wakes it"),
+    (
+        "arrival",
+        "prune_at",
+        "instant from which one may be deleted whose run was not there when it came; null: with the run",
+    ),
     ("later", "parked", "whether a signal wakes it"),
     ("running", "idx", "place in the turn's answer: part of the fence"),
     (

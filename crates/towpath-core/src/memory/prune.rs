@@ -12,7 +12,10 @@ impl Transaction<'_> {
         let past = self.tables.prune_at.range(..=(self.now, Key::MAX)).take(limit as usize);
         let jobs: Vec<Key> = past.map(|(_, job)| *job).collect();
         if jobs.is_empty() {
-            return self.graph_to_prune().map_or(Pruned::default(), |graph| self.prune_graph(graph, limit));
+            return match self.graph_to_prune() {
+                Some(graph) => self.prune_graph(graph, limit),
+                None => self.prune_arrivals(limit),
+            };
         }
         for job in &jobs {
             self.delete_job(*job);
@@ -45,7 +48,7 @@ impl Transaction<'_> {
                 self.tables.graph_by_id.remove(&row.id);
             }
         }
-        Pruned { jobs: 0, nodes: nodes.len() as u32, graphs: u32::from(is_gone) }
+        Pruned { nodes: nodes.len() as u32, graphs: u32::from(is_gone), ..Pruned::default() }
     }
 
     fn delete_node(&mut self, job: Key) {
@@ -88,10 +91,36 @@ impl Transaction<'_> {
             tables.entry.remove(&entry);
         }
         for seq in tables.arrivals_of(run).map(|(seq, _)| seq).collect::<Vec<_>>() {
-            let dedup = tables.arrival.remove(&(run.clone(), seq)).and_then(|row| row.dedup);
-            if let Some(dedup) = dedup {
-                tables.arrival_by_dedup.remove(&(run.clone(), dedup));
+            self.delete_arrival(run.clone(), seq);
+        }
+    }
+
+    /// Deletes arrivals of runs that have not been there for long. One whose run has come meanwhile goes with it.
+    fn prune_arrivals(&mut self, limit: u32) -> Pruned {
+        let past = self.tables.arrival_prune_at.iter().take_while(|(at, ..)| *at <= self.now).take(limit as usize);
+        let mut arrivals = 0;
+        for (at, seq, run) in past.cloned().collect::<Vec<_>>() {
+            if self.tables.run_by_id.contains_key(&run) {
+                self.tables.arrival_prune_at.remove(&(at, seq, run.clone()));
+                if let Some(row) = self.tables.arrival.get_mut(&(run, seq)) {
+                    row.prune_at = None;
+                }
+            } else {
+                self.delete_arrival(run, seq);
+                arrivals += 1;
             }
+        }
+        Pruned { arrivals, ..Pruned::default() }
+    }
+
+    fn delete_arrival(&mut self, run: RunId, seq: Key) {
+        let tables = &mut *self.tables;
+        let Some(row) = tables.arrival.remove(&(run.clone(), seq)) else { return };
+        if let Some(at) = row.prune_at {
+            tables.arrival_prune_at.remove(&(at, seq, run.clone()));
+        }
+        if let Some(dedup) = row.dedup {
+            tables.arrival_by_dedup.remove(&(run, dedup));
         }
     }
 }

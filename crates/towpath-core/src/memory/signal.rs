@@ -1,5 +1,6 @@
 //! Puts signals into the inboxes of runs, and wakes those that are parked.
 
+use crate::defaults;
 use crate::limits;
 use crate::name::RunId;
 use crate::store::{Arrival, CancelNote, Delivery, Refusal, Signalled, StoreResult};
@@ -34,7 +35,9 @@ impl Transaction<'_> {
         let seq = self.tables.draw();
         self.wake(&run);
         self.news.signalled.push(run.clone());
-        self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now });
+        let prune_at = (!self.tables.run_by_id.contains_key(&run)).then(|| self.now + defaults::KEEP_ARRIVAL);
+        self.tables.arrival_prune_at.extend(prune_at.map(|at| (at, seq, run.clone())));
+        self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now, prune_at });
     }
 
     /// Tells a run that it is cancelled, however full its inbox is.

@@ -44,6 +44,7 @@ pub(super) struct Tables {
     pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
     pub(super) arrival: BTreeMap<(RunId, Key), ArrivalRow>,
     pub(super) arrival_by_dedup: BTreeSet<(RunId, String)>,
+    pub(super) arrival_prune_at: BTreeSet<(Timestamp, Key, RunId)>,
 
     pub(super) graph: BTreeMap<Key, GraphRow>,
     pub(super) graph_by_id: BTreeMap<GraphId, Key>,
@@ -161,6 +162,8 @@ pub(super) struct ArrivalRow {
     pub(super) dedup: Option<String>,
     pub(super) payload: Payload,
     pub(super) at: Timestamp,
+    /// Of one whose run was not there when it came.
+    pub(super) prune_at: Option<Timestamp>,
 }
 
 pub(super) struct GraphRow {

@@ -9,6 +9,8 @@ pub struct Pruned {
     pub nodes: u32,
     /// Graphs whose last row is gone.
     pub graphs: u32,
+    /// Arrivals deleted of runs that never started, or are gone.
+    pub arrivals: u32,
 }
 
 impl Pruned {

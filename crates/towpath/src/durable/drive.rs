@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, seed_of};
 use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
@@ -130,9 +130,8 @@ impl Drive {
                 Box::pin(std::future::pending()) as towpath_core::replay::Body<RunEnd>
             }
         };
-        let seed = u64::from_le_bytes(job.as_bytes()[8..].try_into().unwrap_or_default()) ^ u64::from(run.chapter);
         let (is_known, written) = (!entries.is_empty(), entries.len());
-        let rebuilt = Live::rebuild(entries, function.version, seed, now, make);
+        let rebuilt = Live::rebuild(entries, function.version, seed_of(job, run.chapter), now, make);
         if let Some(problem) = problem {
             return Err(Leave::Report(Report::Undecodable { problem, build }));
         }

@@ -1,0 +1,68 @@
+//! `towpath signal`: send a signal to a run.
+
+use clap::Args;
+use serde_json::{Value, json};
+use towpath::Payload;
+use towpath::core::store::{Arrival, Delivery};
+use towpath::core::{Label, RunId};
+
+use super::ViewArgs;
+use crate::error::CliError;
+use crate::{exit, say};
+
+/// Send a signal to a run
+///
+/// The run need not wait for it or exist yet: the signal is kept until a wait takes it.
+#[derive(Debug, Args)]
+pub(crate) struct SignalCommand {
+    /// The run.
+    #[arg(value_name = "RUN-ID")]
+    run: String,
+    /// The signal's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What it carries.
+    #[arg(value_name = "JSON", default_value = "null")]
+    payload: String,
+    /// A second signal to the run with this key is none.
+    #[arg(long, value_name = "KEY")]
+    dedup: Option<String>,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+impl SignalCommand {
+    pub(super) async fn run(self) -> Result<u8, CliError> {
+        let client = self.view.store.found()?.open().await?;
+        let arrival = self.arrival()?;
+        let answer = client.store().signal(vec![arrival]).await?.items.into_iter().next();
+        let delivered = match answer {
+            Some(Err(refusal)) => return Err(CliError::failed("send the signal", refusal)),
+            Some(Ok(Delivery::Delivered)) => true,
+            Some(Ok(Delivery::Duplicate)) | None => false,
+        };
+        if self.view.json {
+            say::json(&json!({ "run": self.run, "signal": self.name, "delivered": delivered }))?;
+        } else if delivered {
+            say::line(format_args!("run {}: {} is delivered", self.run, self.name));
+        } else {
+            say::line(format_args!("run {}: {} had been sent already, with this key", self.run, self.name));
+        }
+        Ok(exit::SUCCEEDED)
+    }
+
+    fn arrival(&self) -> Result<Arrival, CliError> {
+        let usage =
+            |what: &str, problem: String| CliError::usage(format!("{what}: {problem}"), "see `towpath help signal`");
+        let run = RunId::new(&self.run).map_err(|e| usage("RUN-ID", e.to_string()))?;
+        let name = Label::new(&self.name).map_err(|e| usage("NAME", e.to_string()))?;
+        let value: Value = serde_json::from_str(&self.payload)
+            .map_err(|e| usage("JSON", format!("{} is no JSON ({e}); a text is quoted, \'\"a\"\'", self.payload)))?;
+        let payload = Payload::json(&value).map_err(|e| usage("JSON", e.problem))?;
+        let arrival = Arrival::new(run, name, payload);
+        Ok(match &self.dedup {
+            Some(key) => arrival.dedup(key),
+            None => arrival,
+        })
+    }
+}

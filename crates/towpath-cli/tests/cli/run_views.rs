@@ -1,0 +1,90 @@
+//! Runs of durable functions on the command line: looked at, signalled, cancelled, and taken away as a history.
+
+use std::time::Duration;
+
+use towpath::testing::{History, assert_replays};
+use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Worker, WorkerHandle};
+
+use crate::{Folder, wait_until};
+
+const PAID: Signal<u32> = Signal::new("paid");
+const NOTE: Step<u64, u64, Failure> = Step::new("note", &note);
+async fn note(_cx: StepCx, number: u64) -> Result<u64, Failure> {
+    Ok(number)
+}
+
+const ORDER: Durable<String, u32, Failure> = Durable::new("order", 1, Duration::from_secs(600), &order);
+async fn order(cx: Cx<'_>, _what: String) -> Result<u32, Failure> {
+    // The number is of the run and its place: a history with another seed would not replay.
+    let number = cx.random();
+    cx.step(NOTE, &number).await?;
+    Ok(cx.signal(PAID).await)
+}
+
+/// A folder with the run `o-1`, that waits for its signal.
+async fn waiting() -> (Folder, Client, WorkerHandle) {
+    let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
+    let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
+    let worker = Worker::builder(&client).durable(ORDER).start().unwrap();
+    client.start(ORDER, "o-1", &"tea".to_owned()).await.unwrap();
+    wait_until("it parks", || {
+        let shown = folder.json(&["job", "o-1"]);
+        shown["state"] == "ready" && shown["run"]["entries"].as_u64() > Some(2)
+    });
+    (folder, client, worker)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_shows_what_it_waits_for_and_ends_by_a_signal() {
+    let (folder, client, worker) = waiting().await;
+    let shown = folder.run(&["job", "o-1"]).stdout;
+    for part in ["\nrun o-1, chapter 1\n", "in its journal, 0 arrivals\n", "\nopen: signal paid\n", " step note at "] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let run = &folder.json(&["job", "o-1"])["run"];
+    assert_eq!((&run["id"], &run["open"][0]["op"]), (&"o-1".into(), &"signal paid".into()));
+
+    for refused in [&["signal", "o-1", "paid", "{7"][..], &["signal", "", "paid"], &["signal", "o-1", "No Name"]] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    let sent = folder.run(&["signal", "o-1", "paid", "7", "--dedup", "x"]);
+    assert_eq!(sent.stdout, "run o-1: paid is delivered\n");
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    assert_eq!(client.result(&run).await.unwrap(), 7);
+    assert!(client.run::<u32, Failure>("o-2").await.unwrap().is_none());
+    assert_eq!(folder.json(&["signal", "o-1", "paid", "7", "--dedup", "x"])["delivered"], false);
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_that_is_taken_away_replays() {
+    let (folder, client, worker) = waiting().await;
+    client.signal("o-1", PAID, &7).await.unwrap();
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    client.result(&run).await.unwrap();
+    worker.shutdown().await;
+    let printed = folder.run(&["history", "o-1"]).stdout;
+    let history = History::from_json_lines(&printed).unwrap();
+    assert_eq!(history.entries.len(), client.history("o-1").await.unwrap().unwrap().entries.len());
+    assert_replays(ORDER, &history);
+    let refused = folder.run(&["history", "o-2"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("there is no run o-2"), "{}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_cancelled_or_terminated_by_its_id() {
+    let (folder, client, worker) = waiting().await;
+    let said = folder.run(&["cancel", "o-1", "--actor", "ann", "--reason", "no tea"]).stdout;
+    assert_eq!(said, "run o-1: it has begun, and was asked to stop; it ends after its undos\n");
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    let result = client.result(&run).await;
+    assert!(result.as_ref().is_err_and(|e| e.to_string().contains("no tea")), "{result:?}");
+    assert_eq!(folder.run(&["cancel", "o-1"]).stdout, "run o-1: had ended already\n");
+    worker.shutdown().await;
+
+    client.start(ORDER, "o-2", &"tea".to_owned()).await.unwrap();
+    assert_eq!(folder.run(&["cancel", "o-2", "--terminate"]).stdout, "run o-2: terminated\n");
+    assert_eq!(folder.json(&["audit"])[0]["action"], "terminate");
+    assert_eq!(folder.run(&["cancel", "o-3"]).code, 2);
+}
