@@ -45,6 +45,14 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Sets how long after its instant a tick is in time.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace_us = micros(grace).unsigned_abs();
+        self
+    }
+}
+
 /// What becomes of late ticks: those that nobody looked at within the grace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -295,14 +303,5 @@ impl<'a> Span<'a> {
         };
         let until = mint.first().map_or(self.until, |tick| *tick - Duration::from_micros(1));
         (mint, Self { until, ..self }.skip(reason))
-    }
-}
-
-/// Microseconds of a grace; longer ones than a clock can show are the longest.
-impl Policy {
-    /// Sets how long after its instant a tick is in time.
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace_us = micros(grace).unsigned_abs();
-        self
     }
 }

@@ -22,7 +22,8 @@ const SPECS: &[(&str, &str)] = &[
 #[test]
 fn costs_are_printed_and_no_tick_is_far_to_find() {
     let now = at("2026-01-01T00:00");
-    let rounds = if cfg!(debug_assertions) { 100 } else { 20_000 };
+    // A debug build shows that it works, not what it costs.
+    let (rounds, count) = if cfg!(debug_assertions) { (20, 100) } else { (20_000, 10_000) };
     for (text, name) in SPECS {
         let zone = zone(name);
         let began = Instant::now();
@@ -39,7 +40,7 @@ fn costs_are_printed_and_no_tick_is_far_to_find() {
         // Minute by minute the rarest of these takes seconds.
         assert!(next_ns < 20_000_000, "{text}: {next_ns} ns");
     }
-    let schedules: Vec<Schedule> = (0..10_000)
+    let schedules: Vec<Schedule> = (0..count)
         .map(|n| {
             let (text, name) = SPECS[n % SPECS.len()];
             Schedule { spec: spec(text), zone: zone(name), policy: Policy::default() }
@@ -51,6 +52,6 @@ fn costs_are_printed_and_no_tick_is_far_to_find() {
         let look = Look { now, cursor: at(cursor), activity: Activity::Active, last_run: LastRun::Ended };
         let began = Instant::now();
         let minted: usize = schedules.iter().map(|schedule| plan(schedule, &look).mint.len()).sum();
-        println!("10,000 looks, the cursor {what}: {:?}, {minted} minted", began.elapsed());
+        println!("{count} looks, the cursor {what}: {:?}, {minted} minted", began.elapsed());
     }
 }

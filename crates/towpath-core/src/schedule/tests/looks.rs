@@ -53,7 +53,7 @@ fn policy() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn each_tick_is_decided_once(first in prop::sample::select(SPECS), policy in policy(), steps in steps()) {
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn the_newest_ticks_of_a_long_silence_are_the_last_of_all(text in prop::sample::select(SPECS), silence in 0_u64..400_000, keep in 0_u8..=100) {
+    fn the_newest_ticks_of_a_long_silence_are_the_last_of_all(text in prop::sample::select(SPECS), silence in prop_oneof![0_u64..300, 0_u64..400_000], keep in prop_oneof![0_u8..4, 0_u8..=100]) {
         let policy = Policy { catch_up: CatchUp::Backfill(keep), ..Policy::default() }.grace(Duration::ZERO);
         let schedule = Schedule { spec: spec(text), zone: zone("Australia/Lord_Howe"), policy };
         let cursor = at("2026-04-02T00:00");
