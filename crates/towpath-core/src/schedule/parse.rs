@@ -248,7 +248,7 @@ fn weekday_list(words: &Words<'_>, word: &str) -> Result<Weekdays, InvalidSpec> 
 
 /// Whether a field of days says nothing, so that the other one decides.
 fn is_any(word: &str) -> bool {
-    matches!(word, "*" | "?" | "*/1")
+    matches!(word, "*" | "?") || word.strip_prefix("*/").and_then(number) == Some(1)
 }
 
 /// Up to four digits and nothing else.

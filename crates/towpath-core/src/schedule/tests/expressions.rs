@@ -110,7 +110,7 @@ impl Expression {
     }
 
     pub(super) fn allows_date(&self, local: DateTime) -> bool {
-        let is_star = |items: &[Item]| matches!(items, [Item::Any]);
+        let is_star = |items: &[Item]| matches!(items, [Item::Any | Item::AnyStep(1)]);
         let day = self.days.iter().any(|item| item.allows_day(local));
         let weekday = self.weekdays.iter().any(|item| item.allows_weekday(local));
         let date = match (is_star(&self.days), is_star(&self.weekdays)) {
