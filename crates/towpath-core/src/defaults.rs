@@ -53,6 +53,9 @@ pub const KEEP_ARRIVAL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Rows that one prune deletes at most: short transactions.
 pub const PRUNE_BATCH: u32 = 1_000;
 
+/// How long after its instant a tick of a schedule is in time: a restart is no outage.
+pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
+
 /// One line of the table of defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultLine {

@@ -26,6 +26,7 @@ mod plan;
 pub mod replay;
 mod retry;
 mod rules;
+pub mod schedule;
 pub mod store;
 mod time;
 

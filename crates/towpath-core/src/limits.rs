@@ -46,6 +46,20 @@ pub const TAG_BYTES_MAX: usize = 128;
 pub const HEADERS_BYTES_MAX: usize = 4 << 10;
 /// Attempts kept of a job: the first one and this many of the newest.
 pub const ATTEMPTS_KEPT_NEWEST: u32 = 19;
+/// Longest text of a schedule's spec, in bytes: every minute of the hour listed one by one fits.
+pub const SPEC_BYTES_MAX: usize = 512;
+/// Most items in one field of a cron expression.
+pub const SPEC_ITEMS_MAX: usize = 60;
+/// Longest period of `@every`, in seconds: 366 days.
+pub const EVERY_SECONDS_MAX: i64 = 366 * 86_400;
+/// Years in which the next tick is looked for. The rarest rule, five Mondays in a February, comes again within 40.
+pub const TICK_YEARS_MAX: i16 = 50;
+/// Most missed ticks that one look at a schedule catches up.
+pub const BACKFILL_MAX: u8 = 100;
+/// Most ticks in time that one look at a schedule takes; the next look, at once, takes the others.
+pub const TICKS_LOOK_MAX: usize = 100;
+/// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.
+pub const TICKS_COUNTED_MAX: u32 = 100;
 
 /// Cuts a text to at most `max` bytes at a character boundary, and says that it did.
 pub fn cut(text: &str, max: usize) -> String {
