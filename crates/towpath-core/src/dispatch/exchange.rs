@@ -157,6 +157,8 @@ impl Traffic {
     pub(super) fn failed(&mut self, now: Duration) {
         if matches!(self.pending, Some(Exchange::Rescue(_))) {
             self.pending = None;
+            // Nothing will be heard of it any more. A worker that claims nothing has no other exchange that says so.
+            self.acknowledged = self.last_number;
             return;
         }
         let wait = Duration::from_millis(50) * 2_u32.saturating_pow(self.retries.min(6));

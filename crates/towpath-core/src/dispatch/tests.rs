@@ -426,6 +426,25 @@ fn a_rescue_that_was_not_answered_is_not_repeated_before_a_lease_of_contact() {
 }
 
 #[test]
+fn what_a_quiet_worker_took_over_without_an_answer_goes_back_with_its_beat() {
+    let mut bench = Bench::serving(1);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![]);
+    bench.after(Duration::from_secs(11));
+    while let Some(turn) = bench.turn() {
+        bench.answer(&turn, vec![]);
+    }
+    bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
+    let number = bench.effects.iter().find_map(|e| if let Effect::Rescue(ask) = e { Some(ask.number) } else { None });
+    bench.event(Event::Command(Command::Quiet));
+    bench.event(Event::Rescued(Err(Failure::Other)));
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.after(Duration::from_secs(4));
+    assert!(bench.turn().is_none(), "it has nothing to say");
+    assert_eq!(bench.beat().map(|beat| beat.acknowledged), number, "what it does not list goes back");
+}
+
+#[test]
 fn what_was_fetched_ahead_and_not_used_goes_back() {
     let mut bench = Bench::serving(1);
     let turn = bench.turn().unwrap();
