@@ -13,7 +13,7 @@ use towpath_core::store::{
     HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
     StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{GraphId, Incarnation, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
 use uuid::Uuid;
 
 use crate::care::{self, Care};
@@ -246,6 +246,8 @@ fn task<T: Send + 'static>(
 #[derive(Default)]
 pub(crate) struct News {
     pub(crate) ready: BTreeSet<Queue>,
+    /// The worker whose turn did it, if that turn has claimed besides: it needs no telling.
+    pub(crate) claimed_by: Option<Incarnation>,
     pub(crate) ended: Vec<JobId>,
     pub(crate) graphs_ended: Vec<GraphId>,
     pub(crate) signalled: BTreeSet<RunId>,
@@ -278,7 +280,12 @@ impl News {
     fn ring(self, inner: &Arc<Inner>) {
         hints::notify(inner, &self);
         self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
-        self.ready.into_iter().for_each(|queue| inner.hints.ring(Hint::Ready(queue)));
+        for queue in self.ready {
+            inner.hints.ring(match self.claimed_by {
+                Some(by) => Hint::Released { queue, by },
+                None => Hint::Ready(queue),
+            });
+        }
         self.ended.into_iter().for_each(|job| inner.hints.ring(Hint::Ended(job)));
         self.graphs_ended.into_iter().for_each(|graph| inner.hints.ring(Hint::GraphEnded(graph)));
         if self.cancel {

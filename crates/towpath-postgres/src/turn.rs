@@ -247,6 +247,7 @@ impl Phases<'_> {
         news.graphs_ended = outcome.graphs_ended;
         lanes.extend(outcome.told.ring(inner, &mut news));
         news.undecided |= has_overflow;
+        news.claimed_by = claim.map(|_| self.turn.worker);
         news.ready(inner, session, lanes).await?;
         inner.claimed(rows.len());
         let next_due = finished.first().map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten();
