@@ -1,6 +1,8 @@
 //! Drives one run from its claim to its park or its end: loads the journal, lets the function go on, commits, and only
 //! then starts its steps.
 
+mod inside;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -10,13 +12,12 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, seed_of};
-use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Transact, Transacted, TxEnd};
+use towpath_core::store::{CancelNote, Claimed, RunHead, Settled};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
 use super::frame::{self, How, RunEnd};
 use super::function::Erased;
 use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
-use super::transact::Judge;
 use crate::client::Client;
 use crate::states::States;
 use crate::worker::Message;
@@ -267,74 +268,6 @@ impl Driver {
                 None => self.wait().await?,
             }
         }
-    }
-
-    /// Takes transactional steps out of what is to be started.
-    fn queue_inside(&mut self, commands: Vec<Command>) -> Vec<Command> {
-        let is_inside = |command: &Command| command.work.downcast_ref::<StepWork>().is_some_and(StepWork::is_inside);
-        let (inside, outside): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_inside);
-        for command in inside {
-            let accepted = self.accept(command);
-            self.inside.extend(accepted);
-        }
-        outside
-    }
-
-    /// Does a piece in the store's database. The line that tells of it is on disk with what it wrote.
-    async fn transact(&mut self, pos: Pos, mut running: Running) -> Step<()> {
-        running.failures += 1;
-        let judged = Arc::new(Mutex::new(None));
-        let (work, failures, job) = (Arc::clone(&running.work), running.failures, self.job);
-        let (at, verdict, ident) = (self.live.at(self.now()), Arc::clone(&judged), running.ident.clone());
-        let judge: Judge = Box::new(move |attempted| {
-            let rows = attempted.rows();
-            let next = step::next(attempted, failures, &work, job);
-            let line = match &next {
-                step::Next::Done(outcome) => Live::<RunEnd>::line_alone(pos, ident, at, outcome.clone()),
-                step::Next::Again { error, wait } => {
-                    Entry::Failed { pos, failures, due: at + *wait, error: error.clone() }
-                }
-                step::Next::Missing(what) => Entry::Failed { pos, failures, due: at, error: what.clone() },
-            };
-            *lock(&verdict) = Some(next);
-            // What is recorded of a step was checked when it was made.
-            TxEnd { rows, line: line.encode().unwrap_or_default() }
-        });
-        let body = match running.work.body(judge) {
-            Ok(body) => body,
-            Err(problem) => return Err(Leave::Report(Report::Undecodable { problem, build: self.build })),
-        };
-        self.lengthen(1)?;
-        let journal = std::mem::take(&mut self.pending);
-        self.must_commit = false;
-        let work = Transact { fence: self.commits.fence, journal, body };
-        match self.client.store().transact(work).await {
-            Ok(Transacted::Done) => {}
-            Ok(Transacted::Stale) => return Err(Leave::Over),
-            Ok(Transacted::WrongDatabase) => {
-                let problem = "a transactional step is written for another database than this worker's store".into();
-                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
-            }
-            // Whether it happened, the journal knows.
-            Err(error) => return Err(later(&error)),
-        }
-        let verdict = lock(&judged).take();
-        match verdict {
-            Some(step::Next::Done(outcome)) => {
-                if let Err(interrupt) = self.live.recorded(pos, at, outcome) {
-                    self.abort_all();
-                    return block(&mut self.commits, self.build, &interrupt).await;
-                }
-            }
-            Some(step::Next::Again { wait, .. }) => {
-                self.waiting.insert((at + wait, pos), running);
-            }
-            Some(step::Next::Missing(problem)) => {
-                return Err(Leave::Report(Report::Undecodable { problem, build: self.build }));
-            }
-            None => return Err(Leave::Over),
-        }
-        Ok(())
     }
 
     fn write(&mut self, entries: Vec<Entry>) -> Step<()> {

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod ending;
+mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -14,9 +15,11 @@ use towpath_conformance::Chance;
 use towpath_core::dispatch::{CancelWhy, DispatchConfig, Dispatcher, Effect, Event, Failure, PeerNews, QueueSlots};
 use towpath_core::store::{Beat, HostId, Rescue, Served, Settled, Turn, WorkerIdentity};
 use towpath_core::{
-    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Payload, Queue, Report, RunCommit, RunId,
-    Store, StoreError, StoreErrorKind, Timestamp,
+    Fence, GraphId, Incarnation, JobId, Kind, ManualClock, MemoryStore, Queue, Report, RunId, Store, StoreError,
+    StoreErrorKind, Timestamp,
 };
+
+use writing::Writing;
 
 use super::script::{self, Behaviour, Heeds, up_to};
 use super::watch::Watch;
@@ -38,23 +41,6 @@ pub(super) enum Sabotage {
     KeepAWorker,
     /// One worker hears nothing any more, not even the time.
     StopAClock,
-}
-
-impl Writing {
-    /// What it writes next: a line, and with the last one where that leaves it.
-    fn write(&mut self, report: &Report, number: u64) -> RunCommit {
-        let journal = vec![Payload::json(&number).unwrap()];
-        self.leaves = self.left == 0;
-        if !self.leaves {
-            self.left -= 1;
-            return RunCommit { journal, read: None, then: None };
-        }
-        let then = match self.park {
-            Some(wait) => Report::Parked { until: Some(wait) },
-            None => report.clone(),
-        };
-        RunCommit { journal, read: Some(self.read), then: Some(then) }
-    }
 }
 
 /// What happened in a run.
@@ -137,17 +123,6 @@ struct Handler {
     /// Only the newest plan to end counts.
     plan: u64,
     run: Option<Writing>,
-}
-
-/// A run under a claim: it writes so often and goes on, then parks or ends.
-struct Writing {
-    id: RunId,
-    left: u32,
-    park: Option<Duration>,
-    /// How many signals it has read.
-    read: u32,
-    /// Whether what it wrote last was to be its last.
-    leaves: bool,
 }
 
 enum What {
