@@ -163,3 +163,19 @@ fn a_run_that_may_not_end_yet_is_still_held() {
     bench.after(4_000 * MS);
     assert_eq!(bench.beat().unwrap().holds, [job(1, 1).head.fence]);
 }
+
+#[test]
+fn a_run_that_is_stopped_while_its_park_is_on_its_way_and_comes_back_is_settled_once() {
+    let mut bench = Bench::serving(2);
+    let turn = bench.turn().unwrap();
+    bench.answer(&turn, vec![job(1, 1)]);
+    bench.event(written(1, Some(Report::Parked { until: None })));
+    let parks = bench.turn().unwrap();
+    bench.event(finished(1, 1, Report::Stopped));
+    // It parked, woke, and was claimed again in that same turn.
+    bench.answer(&parks, vec![job(1, 2)]);
+    bench.event(done(1, 2));
+    let turn = bench.turn().unwrap();
+    assert!(turn.check().is_ok(), "{turn:?}");
+    assert_eq!(turn.settle.iter().map(|settle| settle.fence.token.turn).collect::<Vec<_>>(), [2]);
+}
