@@ -13,6 +13,7 @@ mod migrate;
 mod queues;
 mod resume;
 mod run;
+mod serve;
 mod signal;
 mod workers;
 
@@ -44,6 +45,7 @@ enum Command {
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
+    Serve(serve::Serve),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -65,6 +67,7 @@ impl Cli {
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
+            Command::Serve(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

@@ -12,6 +12,7 @@ mod json;
 mod output;
 mod resume;
 mod run_views;
+mod serve;
 mod served;
 mod show;
 
