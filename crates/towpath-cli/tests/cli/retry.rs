@@ -13,8 +13,9 @@ struct Halve(u64);
 async fn a_job_is_requeued_with_another_input_from_a_file() {
     let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
     let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
-    let halve =
-        |job: Halve, _: Context| async move { if job.0 % 2 == 0 { Ok(job.0 / 2) } else { Err(Failure::new("odd")) } };
+    let halve = |job: Halve, _: Context| async move {
+        if job.0.is_multiple_of(2) { Ok(job.0 / 2) } else { Err(Failure::new("odd")) }
+    };
     let worker = Worker::builder(&client).handle(halve).start().unwrap();
     let handle = client.enqueue(&Halve(7)).await.unwrap();
     let id = handle.id().to_string();

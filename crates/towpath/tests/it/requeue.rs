@@ -15,7 +15,7 @@ struct Halve(u64);
 
 fn worker(client: &Client) -> WorkerHandle {
     let handle = |job: Halve, cx: Context| async move {
-        if job.0 % 2 == 0 { Ok((job.0 / 2, cx.attempt())) } else { Err(Failure::new("odd")) }
+        if job.0.is_multiple_of(2) { Ok((job.0 / 2, cx.attempt())) } else { Err(Failure::new("odd")) }
     };
     Worker::builder(client).handle(handle).start().unwrap()
 }
