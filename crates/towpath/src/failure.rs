@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use towpath_core::{Report, Retry};
+use towpath_core::{Payload, Report, Retry};
 
 use crate::durable::StepError;
 
@@ -94,16 +94,32 @@ impl Failure {
     }
 
     /// Whether another attempt is of no use.
-    pub(crate) fn is_permanent(&self) -> bool {
+    pub fn is_permanent(&self) -> bool {
         !matches!(self.what, What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_))
     }
 
     /// After how long another attempt is, if the failure says so.
-    pub(crate) fn again_after(&self) -> Option<Duration> {
+    pub fn again_after(&self) -> Option<Duration> {
         match self.what {
             What::Failed { retry: Retry::After(wait), .. } | What::Snoozed(wait) => Some(wait),
             _ => None,
         }
+    }
+
+    /// What an attempt left, or how it failed.
+    pub(crate) fn or_output(report: Report) -> Result<Option<Payload>, Self> {
+        let what = match report {
+            Report::Succeeded { output, .. } => return Ok(output),
+            Report::Logged { report, .. } => return Self::or_output(*report),
+            Report::Failed { error, retry, log } => What::Failed { error, retry, log },
+            Report::Snoozed { wait } => What::Snoozed(wait),
+            Report::Revoked { reason } => What::Revoked(reason),
+            Report::Skipped { reason } => What::Skipped(reason),
+            Report::Panicked { error } => What::Failed { error, retry: Retry::ByPolicy, log: None },
+            Report::Undecodable { problem, .. } => What::Failed { error: problem, retry: Retry::Never, log: None },
+            _ => What::Stopped,
+        };
+        Err(Self { what })
     }
 
     pub(crate) fn into_report(self) -> Report {

@@ -96,6 +96,11 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
 
+/// What the guide to testing shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/testing.md")]
+pub struct GuideToTesting;
+
 /// What the first page shows compiles; the graph there is an excerpt, and stands whole at [`GraphBuilder`].
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

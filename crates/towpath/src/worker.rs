@@ -25,9 +25,9 @@ use crate::handler::Perform;
 use crate::host;
 use crate::job::Job;
 use crate::random;
-use crate::registry::{InvalidRegistry, Registry, RegistryProblem};
+use crate::registry::{Handlers, InvalidRegistry, Registry, RegistryProblem};
 use crate::states::States;
-pub(crate) use attempt::panic_text;
+pub(crate) use attempt::{Around, Attempt, panic_text};
 pub(crate) use pump::Message;
 use pump::Pump;
 
@@ -243,6 +243,20 @@ impl WorkerBuilder {
         Ok(self.build()?.start())
     }
 
+    fn look_for_states(&mut self) {
+        for (step, needs) in &self.steps {
+            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
+                self.registry.problem(RegistryProblem::MissingState { step, state: state.name() });
+            }
+        }
+    }
+
+    /// What it does, without a worker around it.
+    pub(crate) fn into_handlers(mut self) -> Result<(Handlers, States), InvalidRegistry> {
+        self.look_for_states();
+        Ok((self.registry.finish(&self.build_id)?, self.states))
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -265,11 +279,7 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
-        for (step, needs) in &self.steps {
-            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
-                self.registry.problem(RegistryProblem::MissingState { step, state: state.name() });
-            }
-        }
+        self.look_for_states();
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
         for (kind, queue) in self.registry.beside(&names) {
             tracing::warn!(

@@ -20,27 +20,27 @@ use crate::handler::Erased;
 use crate::states::States;
 
 /// What every attempt of a worker is given.
-pub(super) struct Around {
-    pub(super) client: Client,
-    pub(super) states: States,
-    pub(super) build: u64,
+pub(crate) struct Around {
+    pub(crate) client: Client,
+    pub(crate) states: States,
+    pub(crate) build: u64,
     /// The store's clock as last seen, and when.
-    pub(super) clock: (Timestamp, Instant),
-    pub(super) draining: watch::Receiver<bool>,
+    pub(crate) clock: (Timestamp, Instant),
+    pub(crate) draining: watch::Receiver<bool>,
     /// Rung when a signal comes for the run.
-    pub(super) bell: Arc<Notify>,
+    pub(crate) bell: Arc<Notify>,
 }
 
 /// A handler at work.
-pub(super) struct Attempt {
+pub(crate) struct Attempt {
     /// The run, if it is one.
-    pub(super) run: Option<RunId>,
+    pub(crate) run: Option<RunId>,
     cancel: watch::Sender<Option<CancelWhy>>,
     abort: AbortHandle,
 }
 
 impl Attempt {
-    pub(super) fn start(
+    pub(crate) fn start(
         handler: &Erased,
         claimed: Claimed,
         around: Around,
@@ -99,11 +99,11 @@ impl Attempt {
         Self { run, cancel, abort }
     }
 
-    pub(super) fn cancel(&self, why: CancelWhy) {
+    pub(crate) fn cancel(&self, why: CancelWhy) {
         self.cancel.send_replace(Some(why));
     }
 
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.abort.abort();
     }
 }

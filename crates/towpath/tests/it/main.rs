@@ -8,6 +8,7 @@ mod cancel_run;
 mod compile;
 mod durable;
 mod graphs;
+mod harness;
 mod jobs;
 mod kill;
 mod macros;
