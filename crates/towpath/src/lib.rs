@@ -28,6 +28,7 @@
 //! ```
 
 mod ancestor;
+mod batch;
 mod branch;
 mod caretaker;
 mod client;
@@ -40,6 +41,7 @@ mod handler;
 mod host;
 mod job;
 mod log;
+mod middleware;
 mod notifier;
 mod open;
 mod random;
@@ -49,6 +51,7 @@ pub mod testing;
 mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
+pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
@@ -58,13 +61,15 @@ pub use failure::Failure;
 pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
+pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use states::State;
-pub use worker::{Worker, WorkerBuilder, WorkerHandle};
+pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
 pub use towpath_macros::{Branch, Job, durable, step};
 
+pub use serde_json;
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{

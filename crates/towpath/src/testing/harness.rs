@@ -249,7 +249,7 @@ impl Harness {
         let (_attempt, mut messages) = self.start(claimed);
         loop {
             if let Message::Finished { report, .. } = heard(messages.recv().await) {
-                let output = Failure::or_output(report)?.unwrap_or_else(|| Payload::json_bytes(&b"null"[..]));
+                let output = Failure::or_left(report)?.output.unwrap_or_else(|| Payload::json_bytes(&b"null"[..]));
                 return output.decode().map_err(Failure::from);
             }
         }

@@ -121,10 +121,10 @@ async fn retries_wait_in_virtual_time(mut harness: Harness) {
     let dies = harness.client().enqueue(&mail("bob", 9)).await.unwrap();
     let first = harness.drain().await;
     assert_eq!(first.iter().map(|done| done.attempt).collect::<Vec<_>>(), [1, 1]);
-    assert_eq!((first[0].state.clone(), first[0].error.as_deref()), (JobState::Ready, Some("not yet")));
+    assert_eq!((first[0].state, first[0].error.as_deref()), (JobState::Ready, Some("not yet")));
     let rest = harness.run_until_idle().await;
     assert_eq!(harness.now().since(from), 2 * DAY);
-    let last = |job| rest.iter().rfind(|done| done.job == job).map(|done| (done.attempt, done.state.clone()));
+    let last = |job| rest.iter().rfind(|done| done.job == job).map(|done| (done.attempt, done.state));
     assert_eq!(last(heals.id()), Some((3, JobState::Ended(End::Succeeded))));
     assert_eq!(last(dies.id()), Some((3, JobState::Ended(End::Dead))));
     assert_eq!(harness.perform_next().await, None);
