@@ -54,8 +54,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         quote! {
             fn upcast(
                 from: u16,
-                input: ::towpath::serde_json::Value,
-            ) -> ::core::result::Result<::towpath::serde_json::Value, ::std::string::String> {
+                input: ::towpath::JsonValue,
+            ) -> ::core::result::Result<::towpath::JsonValue, ::std::string::String> {
                 #upcast(from, input)
             }
         }

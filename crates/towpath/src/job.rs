@@ -49,7 +49,8 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     ///
     /// ```
     /// use serde::{Deserialize, Serialize};
-    /// use towpath::{Job, serde_json::Value};
+    /// use serde_json::{Value, json};
+    /// use towpath::Job;
     ///
     /// /// Version 1 had one field `name`.
     /// #[derive(Serialize, Deserialize)]
@@ -67,7 +68,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     ///         if from == 1 {
     ///             let name = input["name"].as_str().ok_or("it has no name")?;
     ///             let (first, last) = name.split_once(' ').unwrap_or((name, ""));
-    ///             input = towpath::serde_json::json!({ "first": first, "last": last });
+    ///             input = json!({ "first": first, "last": last });
     ///         }
     ///         Ok(input)
     ///     }

@@ -69,7 +69,6 @@ pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 #[cfg(feature = "macros")]
 pub use towpath_macros::{Branch, Job, durable, step};
 
-pub use serde_json;
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{
@@ -78,6 +77,9 @@ pub use towpath_core::{
     NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
     StoreErrorKind, Timestamp,
 };
+
+/// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.
+pub type JsonValue = serde_json::Value;
 
 /// Views for people: what [`Client::inspect`] takes and answers.
 pub mod inspect {

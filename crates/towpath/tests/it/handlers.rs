@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use towpath::core::store::AttemptOutcome;
 use towpath::inspect::JobLine;
-use towpath::serde_json::{Value, json};
 use towpath::{
     BatchSize, Client, Context, Cx, Durable, End, FailedAttempt, Failure, Job, JobState, Kind, NewJob, Payload,
     RetryPolicy, Worker, WorkerBuilder,
