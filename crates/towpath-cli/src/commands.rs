@@ -13,6 +13,7 @@ mod migrate;
 mod queues;
 mod resume;
 mod run;
+mod schema;
 mod signal;
 mod workers;
 
@@ -44,6 +45,7 @@ enum Command {
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
+    Schema(schema::Schema),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -65,6 +67,7 @@ impl Cli {
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
+            Command::Schema(command) => command.run(),
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

@@ -4,7 +4,6 @@
 //! once, each problem with its place.
 
 mod check;
-mod duration;
 mod graph;
 mod node;
 mod problem;

@@ -63,6 +63,19 @@ where
     }))
 }
 
+/// A handler that reports by itself, such as a gate whose branches are not known by its type.
+pub(crate) fn erase_report<J, F, Fut>(build: u64, handler: F) -> Erased
+where
+    J: Job,
+    F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Report> + Send + 'static,
+{
+    Erased::Async(Arc::new(move |input, cx| match decode::<J>(&input) {
+        Ok(job) => Box::pin(handler(job, cx)),
+        Err(problem) => Box::pin(std::future::ready(Report::Undecodable { problem, build })),
+    }))
+}
+
 pub(crate) fn erase_blocking<J, F, E>(build: u64, handler: F) -> Erased
 where
     J: Job,

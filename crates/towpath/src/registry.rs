@@ -8,12 +8,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::store::{Served, Versions};
-use towpath_core::{Kind, Queue};
+use towpath_core::{Kind, Queue, Report};
 
+use crate::builtin;
 use crate::context::Context;
 use crate::durable::{self, Durable};
 use crate::failure::Failure;
-use crate::handler::{Erased, Perform, erase, erase_blocking};
+use crate::handler::{Erased, Perform, erase, erase_blocking, erase_report};
 use crate::job::Job;
 
 /// Handlers by kind.
@@ -181,6 +182,17 @@ impl Registry {
         }
     }
 
+    /// Adds a handler of the product's own.
+    pub(crate) fn add_builtin<J, F, Fut>(&mut self, handler: F)
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Report> + Send + 'static,
+    {
+        let make = Box::new(|build| erase_report::<J, F, Fut>(build, handler));
+        self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, queue: Queue::DEFAULT.to_owned(), make });
+    }
+
     pub(crate) fn problem(&mut self, problem: RegistryProblem) {
         self.problems.push(problem);
     }
@@ -218,7 +230,10 @@ impl Registry {
         if !self.problems.is_empty() {
             return Err(InvalidRegistry { problems: self.problems });
         }
-        let build = fnv(format!("{}{build_id}", self.manifest()).as_bytes());
+        // They are not the application's, so its manifest does not list them; but a worker that has them is another build.
+        let own = builtin::registry();
+        let build = fnv(format!("{}{}{build_id}", self.manifest(), own.manifest()).as_bytes());
+        self.entries.extend(own.entries);
         let serves: Vec<Served> = self
             .entries
             .iter()

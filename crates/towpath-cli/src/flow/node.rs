@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::de::{DeArray, DeTable, DeValue};
-use towpath::core::{defaults, micros};
+use towpath::core::{defaults, duration, micros};
 use towpath::{Condition, RetryPolicy};
 
-use super::duration;
 use super::problem::Problem;
 use super::read::{Place, in_order, wrong_type};
 

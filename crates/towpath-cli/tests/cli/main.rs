@@ -7,6 +7,7 @@ mod addresses;
 mod bad_input;
 mod flows;
 mod gate;
+mod graph_json;
 mod interrupt;
 mod json;
 mod output;
