@@ -13,12 +13,13 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use towpath_core::Label;
 use towpath_core::builtin::{self, Wait};
-use towpath_core::{Label, Report};
 
 use crate::durable::{Cx, Durable, Race2};
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::middleware::Left;
 use crate::registry::Registry;
 
 /// A node that waits for a signal: its output is what the signal carries. Read it by name,
@@ -81,7 +82,7 @@ impl Job for Timer {
 /// What every worker serves beside its own.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.add_builtin(|_: Timer, _| async { Report::Succeeded { output: None, branches: Vec::new() } });
+    registry.add_builtin(|_: Timer, _| async { Ok(Left { output: None, branches: Vec::new() }) });
     #[cfg(feature = "cel")]
     registry.add_builtin(gate::choose);
     registry.durable(WAIT);

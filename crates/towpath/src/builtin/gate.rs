@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use towpath_core::builtin;
-use towpath_core::{Label, Payload, Report};
+use towpath_core::{Label, Payload};
 
 use crate::context::Context;
 use crate::expression::{Expression, gather};
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::middleware::Left;
 
 /// A gate whose branches are expressions: the first that holds is taken. Its output is the branch's label.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,15 +22,11 @@ impl Job for ExpressionGate {
 
 /// Performs one attempt. What is wrong with an expression stays wrong, so such a failure is for good; that the store could
 /// not be asked is not.
-pub(super) async fn choose(gate: ExpressionGate, cx: Context) -> Report {
-    match chosen(gate.0, &cx).await {
-        Ok(label) => {
-            // A label always has a JSON form.
-            let output = Payload::json(&label).ok();
-            Report::Succeeded { output, branches: vec![label] }
-        }
-        Err(failure) => failure.into_report(),
-    }
+pub(super) async fn choose(gate: ExpressionGate, cx: Context) -> Result<Left, Failure> {
+    let label = chosen(gate.0, &cx).await?;
+    // A label always has a JSON form.
+    let output = Payload::json(&label).ok();
+    Ok(Left { output, branches: vec![label] })
 }
 
 async fn chosen(gate: builtin::Gate, cx: &Context) -> Result<Label, Failure> {
