@@ -7,7 +7,6 @@ mod facts;
 mod read;
 mod value;
 
-pub(crate) use facts::gather;
 pub use facts::{Fact, Facts};
 
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use towpath_core::builtin;
 use towpath_core::{Label, Payload};
 
 use crate::context::Context;
-use crate::expression::{Expression, gather};
+use crate::expression::{Expression, Facts};
 use crate::failure::Failure;
 use crate::job::Job;
 use crate::middleware::Left;
@@ -38,7 +38,7 @@ async fn chosen(gate: builtin::Gate, cx: &Context) -> Result<Label, Failure> {
         branches.push((label, expression));
     }
     let expressions: Vec<&Expression> = branches.iter().map(|(_, expression)| expression).collect();
-    let facts = gather(cx, &expressions, &gate.scope).await?;
+    let facts = Facts::gather(cx, &expressions, &gate.scope).await?;
     let decided = tokio::task::spawn_blocking(move || {
         for (label, expression) in branches {
             match expression.holds(&facts) {

@@ -51,6 +51,37 @@ impl Facts {
         self
     }
 
+    /// Gathers what expressions of a node see: its direct parents, the nodes further up that they name, the graph's input,
+    /// and the parameters of its scope.
+    ///
+    /// # Errors
+    /// The store could not be asked, or a node that is named stands nowhere above: the attempt failed.
+    pub async fn gather(cx: &Context, expressions: &[&Expression], scope: &Scope) -> Result<Self, Failure> {
+        let mut facts = Self::default();
+        for upstream in cx.upstream().await? {
+            let name = upstream.node.as_str();
+            facts.add(name.strip_prefix(scope.prefix.as_str()).unwrap_or(name), &upstream);
+        }
+        let named: BTreeSet<&String> = expressions.iter().flat_map(|expression| &expression.uses().nodes).collect();
+        for name in named {
+            if facts.nodes.contains_key(name) {
+                continue;
+            }
+            let full =
+                NodeName::new(&format!("{}{name}", scope.prefix)).map_err(|e| Failure::permanent(e.to_string()))?;
+            let found = cx.client().store().ancestors(cx.job(), Wanted::Node(full), 1).await?.pop();
+            let found = found.ok_or_else(|| Failure::permanent(format!("no node above is named {name}")))?;
+            facts.add(name, &found.upstream);
+        }
+        facts.input = match cx.node() {
+            Some(node) => cx.client().store().graph_input(node.graph).await?.as_ref().and_then(read),
+            None => None,
+        };
+        let decode = |json: &RawValue| serde_json::from_str(json.get()).unwrap_or_default();
+        facts.params = scope.params.iter().map(|(name, json)| (name.clone(), decode(json))).collect();
+        Ok(facts)
+    }
+
     /// Makes them the variables of an evaluation.
     pub(super) fn add_to(&self, variables: &mut Variables<'_, '_>) {
         let of_nodes =
@@ -73,36 +104,6 @@ impl Facts {
         };
         self.nodes.insert(name.to_owned(), fact);
     }
-}
-
-/// Gathers what expressions of a node see: its direct parents, the nodes further up that they name, the graph's input,
-/// and the parameters of its scope.
-///
-/// # Errors
-/// The store could not be asked, or a node that is named stands nowhere above: the attempt failed.
-pub(crate) async fn gather(cx: &Context, expressions: &[&Expression], scope: &Scope) -> Result<Facts, Failure> {
-    let mut facts = Facts::default();
-    for upstream in cx.upstream().await? {
-        let name = upstream.node.as_str();
-        facts.add(name.strip_prefix(scope.prefix.as_str()).unwrap_or(name), &upstream);
-    }
-    let named: BTreeSet<&String> = expressions.iter().flat_map(|expression| &expression.uses().nodes).collect();
-    for name in named {
-        if facts.nodes.contains_key(name) {
-            continue;
-        }
-        let full = NodeName::new(&format!("{}{name}", scope.prefix)).map_err(|e| Failure::permanent(e.to_string()))?;
-        let found = cx.client().store().ancestors(cx.job(), Wanted::Node(full), 1).await?.pop();
-        let found = found.ok_or_else(|| Failure::permanent(format!("no node above is named {name}")))?;
-        facts.add(name, &found.upstream);
-    }
-    facts.input = match cx.node() {
-        Some(node) => cx.client().store().graph_input(node.graph).await?.as_ref().and_then(read),
-        None => None,
-    };
-    let decode = |json: &RawValue| serde_json::from_str(json.get()).unwrap_or_default();
-    facts.params = scope.params.iter().map(|(name, json)| (name.clone(), decode(json))).collect();
-    Ok(facts)
 }
 
 fn read(payload: &Payload) -> Option<serde_json::Value> {
