@@ -15,6 +15,7 @@ mod requeue;
 mod resume;
 mod run;
 mod schema;
+mod serve;
 mod signal;
 mod workers;
 
@@ -48,6 +49,7 @@ enum Command {
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
+    Serve(serve::Serve),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -71,6 +73,7 @@ impl Cli {
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
+            Command::Serve(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,
