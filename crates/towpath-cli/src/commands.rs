@@ -12,9 +12,11 @@ mod journal;
 mod json;
 mod migrate;
 mod queues;
+mod requeue;
 mod resume;
 mod run;
 mod schema;
+mod serve;
 mod signal;
 mod workers;
 
@@ -47,10 +49,12 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
+    Serve(serve::Serve),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -70,10 +74,12 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
+            Command::Serve(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

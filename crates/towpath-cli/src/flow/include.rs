@@ -139,8 +139,10 @@ impl Expand<'_> {
         let mut wrong = Vec::new();
         let values = params::values(&drafts.params, &given, &mut wrong);
         // What is missing is mended where it is included.
-        let mend =
-            |problem: Problem| Problem { labels: vec![(include.span.clone(), problem.message.clone())], ..problem };
+        let mend = |mut problem: Problem| {
+            problem.labels = vec![(include.span.clone(), problem.message.clone())];
+            problem
+        };
         drafts.problems.extend(wrong.into_iter().map(|problem| mend(problem).in_source(source)));
         for node in &mut drafts.nodes {
             node.source = at;

@@ -19,6 +19,7 @@ mod onboarding;
 mod outage;
 mod proof;
 mod refused;
+mod requeue;
 mod runs;
 mod stores;
 mod transfers;
