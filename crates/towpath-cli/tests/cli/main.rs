@@ -5,6 +5,7 @@
 
 mod addresses;
 mod bad_input;
+mod flow_keys;
 mod flows;
 mod gate;
 mod graph_json;

@@ -1,3 +1,5 @@
+//! Expressions that are read, refused, evaluated and bounded.
+
 use serde_json::json;
 
 use super::*;

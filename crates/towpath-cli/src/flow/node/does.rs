@@ -37,7 +37,8 @@ impl NodeReader<'_> {
         for (key, value) in in_order(table) {
             let when = self.expression(&format!("the branch `{}`", key.get_ref()), value);
             match Label::new(key.get_ref()) {
-                Ok(label) => branches.extend(when.map(|when| (label, when))),
+                // One whose expression is wrong is there all the same for who waits for it.
+                Ok(label) => branches.push((label, when.unwrap_or_default())),
                 Err(e) => {
                     let problem = Problem::new("a branch cannot be named so");
                     self.problem(problem.at(key.span(), format!("it {}", e.problem)));

@@ -90,7 +90,8 @@ impl NodeReader<'_> {
             let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
             match host {
                 Some(host) if host.contains('@') => {
-                    let problem = Problem::new("`url` holds a password").at(value.span(), "it would be stored");
+                    // Without its place: that would show it.
+                    let problem = Problem::new("a `url` holds a password, which would be stored");
                     self.problem(
                         problem
                             .help("send it in a header: headers = { Authorization = { secret = { env = \"NAME\" } } }"),

@@ -74,9 +74,8 @@ impl NodeReader<'_> {
     fn secret(&mut self, value: Place<'_, '_>) -> Option<Secret> {
         let help = "write secret = { env = \"NAME\" } or secret = { file = \"PATH\" }";
         let Some(table) = value.get_ref().as_table() else {
-            // A secret that stands in the file is none.
-            let problem =
-                Problem::new("`secret` must say where the secret is").at(value.span(), "not the secret itself");
+            // Without its place: that would show it.
+            let problem = Problem::new("a `secret` stands in the file: write where it is, not the secret itself");
             self.problem(problem.help(help));
             return None;
         };

@@ -1,3 +1,5 @@
+//! Texts that are read, refused and written again.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
