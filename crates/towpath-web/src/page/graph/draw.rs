@@ -15,7 +15,7 @@ use crate::app::Ctx;
 use crate::layout::{BOX_HEIGHT, BOX_WIDTH, Shape, lay_out};
 
 /// Characters of a name that fit into a box.
-const NAME_CHARS: usize = 21;
+const NAME_CHARS: usize = 20;
 
 pub(super) fn map(ctx: &Ctx, detail: &GraphDetail, folded: &Folded) -> Markup {
     let edges = folded.edges.iter().map(|&(parent, child, _)| (parent, child)).collect();

@@ -23,6 +23,9 @@ pub(super) struct Folded {
     pub(super) edges: Vec<(usize, usize, usize)>,
 }
 
+/// Parents and children of a node, each with the number of what its edge asks for.
+type Around = (Vec<(usize, usize)>, Vec<(usize, usize)>);
+
 /// Every node by itself.
 pub(super) fn all(detail: &GraphDetail) -> Folded {
     assemble(detail, (0..detail.nodes.len()).map(|node| vec![node]).collect())
@@ -46,7 +49,7 @@ pub(super) fn failed(detail: &GraphDetail) -> Folded {
 
 /// Folds siblings with the same parents, children, conditions, kind and role; `open` names a node whose group is not.
 pub(super) fn fold(detail: &GraphDetail, open: &str) -> Folded {
-    let mut around: Vec<(Vec<(usize, usize)>, Vec<(usize, usize)>)> = vec![Default::default(); detail.nodes.len()];
+    let mut around: Vec<Around> = vec![Around::default(); detail.nodes.len()];
     let mut asks: HashMap<(i32, Option<&str>), usize> = HashMap::new();
     for (parent, child, edge) in links(detail) {
         let edge = &detail.edges[edge];
