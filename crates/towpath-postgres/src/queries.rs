@@ -135,6 +135,8 @@ queries! {
     JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
     JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
+    JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
+    JobListWaiting = "job_list_waiting" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
