@@ -253,6 +253,14 @@ create table towpath.lease (
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
+create table towpath.pause (
+  at bigint not null,
+  queue text collate "C" primary key,
+  actor text not null,
+  why text not null
+);
+
 create table towpath.audit (
   key bigint primary key,
   at bigint not null,

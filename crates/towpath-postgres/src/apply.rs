@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp, fault};
+use towpath_core::{Cause, GraphId, JobId, Queue, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -39,6 +39,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
             Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
+            Change::Pause { queue } => answers.push(orders.pause(queue).await?),
+            Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
             _ => answers.extend(orders.end(&ends).await?),
         }
     }
@@ -233,6 +235,18 @@ impl Orders<'_> {
             self.recount(graph).await?;
         }
         Ok(Changed::Unstopped)
+    }
+
+    async fn pause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        let Order { actor, reason, .. } = self.order;
+        self.session.run(Query::PauseInsert, &[&queue.as_str(), &self.now, actor, reason]).await?;
+        Ok(Changed::Paused)
+    }
+
+    async fn unpause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        self.session.run(Query::PauseDelete, &[&queue.as_str()]).await?;
+        self.news.ready.insert(queue.clone());
+        Ok(Changed::Unpaused)
     }
 
     async fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {

@@ -200,6 +200,8 @@ queries! {
     TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
+    PauseDelete = "pause_delete" (TEXT);
+    PauseInsert = "pause_insert" (TEXT, INT8, TEXT, TEXT);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);

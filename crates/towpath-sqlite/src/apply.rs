@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason, fault};
+use towpath_core::{Cause, GraphId, JobId, Queue, Role, State, StopReason, fault};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -17,6 +17,8 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            Change::Pause { queue } => tx.pause(queue, order)?,
+            Change::Unpause { queue } => tx.unpause(queue)?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
         tx.audit(order, change, &changed)?;
@@ -108,6 +110,17 @@ impl Tx<'_, '_> {
             self.recount(graph)?;
         }
         Ok(Changed::Unstopped)
+    }
+
+    fn pause(&mut self, queue: &Queue, order: &Order) -> Result<Changed, Fault> {
+        self.db.run(Query::PauseInsert, params![queue.as_str(), self.now_us(), order.actor, order.reason])?;
+        Ok(Changed::Paused)
+    }
+
+    fn unpause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        self.db.run(Query::PauseDelete, [queue.as_str()])?;
+        self.ring_queue(queue);
+        Ok(Changed::Unpaused)
     }
 
     fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {

@@ -115,6 +115,8 @@ queries! {
     PartBegin = "part_begin",
     PartKeep = "part_keep",
     PartUndo = "part_undo",
+    PauseDelete = "pause_delete",
+    PauseInsert = "pause_insert",
     Peers = "peers",
     QueueList = "queue_list",
     ReadBegin = "read_begin",

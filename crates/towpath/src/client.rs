@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
+use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
 use towpath_core::{
     Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
     RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job, terminate_job,
@@ -319,6 +319,31 @@ impl Client {
         Ok(Some(counts))
     }
 
+    // ---- queues -------------------------------------------------------------------------------
+
+    /// Pauses a queue: from their next turn on no worker claims from it, in whichever process. What was claimed before
+    /// runs on; cancels and deadlines of its jobs are decided all the same. Pausing it again changes nothing.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn pause_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Pause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    /// Lets workers claim from a queue again, and wakes them. A queue that is not paused stays as it is.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn resume_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Unpause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    async fn change(&self, change: Change, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let order = Order { actor: actor.into(), reason: reason.into(), changes: vec![change] };
+        let applied = self.inner.store.apply(order).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
     /// Takes over from workers whose process on this host is known to be gone, and makes decisions that wait for a
     /// worker, such as how a graph ended. Workers do this all the time; it is for commands where none may be running.
     ///
@@ -333,13 +358,8 @@ impl Client {
     /// # Errors
     /// The store could not do it.
     pub async fn recount(&self, graph: GraphId, actor: &str) -> Result<u32, StoreError> {
-        let order = towpath_core::store::Order {
-            actor: actor.into(),
-            reason: "recount".into(),
-            changes: vec![Change::Recount { graph }],
-        };
-        match self.inner.store.apply(order).await?.changes.first() {
-            Some(Changed::Recounted { repaired }) => Ok(*repaired),
+        match self.change(Change::Recount { graph }, actor, "recount").await? {
+            Changed::Recounted { repaired } => Ok(repaired),
             _ => Err(StoreError::new(StoreErrorKind::Invalid, "recount", format!("there is no graph {graph}"))),
         }
     }

@@ -78,7 +78,7 @@ pub use towpath_core::{
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine, WorkerLine,
     };
 }
 

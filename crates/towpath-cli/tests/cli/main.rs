@@ -9,6 +9,7 @@ mod flows;
 mod gate;
 mod interrupt;
 mod json;
+mod operate;
 mod output;
 mod resume;
 mod run_views;

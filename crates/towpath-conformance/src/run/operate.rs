@@ -1,10 +1,11 @@
-//! `cancel`, `terminate`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
+//! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
 use towpath_core::store::{Change, Changed, Order, Pruned, WhileRunning};
-use towpath_core::{GraphId, StopReason, cancel_graph_step, cancel_job, terminate_job};
+use towpath_core::{GraphId, Queue, StopReason, cancel_graph_step, cancel_job, terminate_job};
 
 use crate::args::Args;
 use crate::error::ScriptError;
+use crate::run::enqueue::parsed;
 use crate::run::{Answer, Runner};
 use crate::say;
 use crate::subject::{Corruption, Subject};
@@ -17,6 +18,7 @@ impl<S: Subject> Runner<S> {
         match verb {
             "cancel" => self.cancel(args).await,
             "terminate" => self.terminate(args).await,
+            "pause" | "unpause" => self.pause(verb, args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
             "recount" => self.recount(args).await,
@@ -50,6 +52,17 @@ impl<S: Subject> Runner<S> {
         args.finish()?;
         let job = self.names.job(&name);
         self.apply(terminate_job(job, &actor, &reason), &[name]).await
+    }
+
+    /// `pause mail` and `unpause mail`.
+    async fn pause(&mut self, verb: &str, mut args: Args) -> Answer {
+        let name = args.word("a queue")?;
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let queue = parsed(Queue::new(&name))?;
+        let change = if verb == "pause" { Change::Pause { queue } } else { Change::Unpause { queue } };
+        self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 
     async fn settle_stopped(
@@ -138,6 +151,8 @@ impl<S: Subject> Runner<S> {
                 Changed::Left(state) => format!("{name} left {}", say::state(*state)),
                 Changed::Unknown => format!("{name} unknown"),
                 Changed::Unstopped => format!("{name} unstopped"),
+                Changed::Paused => format!("{name} paused"),
+                Changed::Unpaused => format!("{name} unpaused"),
                 Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
                 Changed::Stopped(counts) => format!(
                     "{name} stopped ended={} running={} unstarted={}",

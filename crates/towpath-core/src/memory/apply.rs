@@ -6,7 +6,9 @@ use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
+use crate::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, WhileRunning,
+};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -26,6 +28,16 @@ impl Transaction<'_> {
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
+                Change::Pause { queue } => {
+                    let line = || PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.tables.pause.entry(queue).or_insert_with(line);
+                    Changed::Paused
+                }
+                Change::Unpause { queue } => {
+                    self.tables.pause.remove(&queue);
+                    self.news.ready.insert(queue);
+                    Changed::Unpaused
+                }
             };
             let audit = AuditRow {
                 at: self.now,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, State, StopReason};
+use crate::name::Queue;
 use crate::time::Timestamp;
 
 use super::turn::Ending;
@@ -54,6 +55,17 @@ pub enum Change {
         /// The graph.
         graph: GraphId,
     },
+    /// Lets nobody claim from a queue any more, from the next claim on. What is with a worker stays there, and
+    /// decisions (cancels, deadlines, skips) are made all the same. A queue that is paused already keeps its first pause.
+    Pause {
+        /// The queue, which need not have had a job yet.
+        queue: Queue,
+    },
+    /// Lets workers claim from a queue again, and wakes them.
+    Unpause {
+        /// The queue.
+        queue: Queue,
+    },
 }
 
 impl Change {
@@ -66,6 +78,8 @@ impl Change {
             Self::Stop { .. } => "stop",
             Self::Unstop { .. } => "unstop",
             Self::Recount { .. } => "recount",
+            Self::Pause { .. } => "pause",
+            Self::Unpause { .. } => "unpause",
         }
     }
 
@@ -74,6 +88,7 @@ impl Change {
         match self {
             Self::End { job, .. } => job.to_string(),
             Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
+            Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
         }
     }
 }
@@ -118,6 +133,10 @@ pub enum Changed {
         /// How many.
         repaired: u32,
     },
+    /// The queue is paused.
+    Paused,
+    /// The queue is paused no longer, or was not.
+    Unpaused,
 }
 
 impl fmt::Display for Changed {
@@ -134,6 +153,8 @@ impl fmt::Display for Changed {
             ),
             Self::Unstopped => f.write_str("unstopped"),
             Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
+            Self::Paused => f.write_str("paused"),
+            Self::Unpaused => f.write_str("unpaused"),
         }
     }
 }

@@ -15,6 +15,7 @@ mod misuse;
 mod onboarding;
 mod outage;
 mod proof;
+mod queues;
 mod refused;
 mod runs;
 mod stores;
