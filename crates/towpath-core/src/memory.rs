@@ -8,6 +8,7 @@ mod append;
 mod apply;
 mod claim;
 mod corrupt;
+mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
@@ -154,7 +155,7 @@ impl Store for MemoryStore {
     }
 
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
-        Box::pin(async move { self.write("carry out an order", |tx| Ok(tx.apply(order))) })
+        Box::pin(async move { self.write("carry out an order", |tx| tx.apply(order)) })
     }
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {

@@ -9,6 +9,7 @@
 
 mod apply;
 mod commits;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
@@ -24,6 +25,7 @@ mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
 pub use commits::{CommitCounts, Commits};
+pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};

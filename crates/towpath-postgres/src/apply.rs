@@ -3,10 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::store::{
+    Applied, CancelNote, Change, Changed, Counters, Edit, Ending, Order, StopCounts, WhileRunning,
+};
 use towpath_core::{Cause, GraphId, JobId, Queue, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
+use crate::edit;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release, standing};
@@ -18,8 +21,9 @@ use crate::store::{Inner, News};
 use crate::told::{self, Told};
 use crate::turn::{count_children, lock_nodes};
 
-/// Carries out one order. Ends that follow each other are carried out together.
+/// Carries out one order. Ends that follow each other are carried out together, and so are edits.
 pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
+    order.check()?;
     session.begin(Commit::Durable).await?;
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
     let mut orders = Orders {
@@ -33,9 +37,14 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
     let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
     let mut rest = &order.changes[..];
     while let Some(first) = rest.first() {
-        let ends = ends(rest);
-        rest = &rest[ends.len().max(1)..];
+        let (ends, edits) = (ends(rest), edits(rest));
+        rest = &rest[ends.len().max(edits.len()).max(1)..];
         match first {
+            Change::Edit { .. } => {
+                let (edited, lanes) = edit::edit(&inner, &session, now, &edits).await?;
+                answers.extend(edited);
+                orders.lanes.extend(lanes);
+            }
             Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
             Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
@@ -65,6 +74,16 @@ fn ends(changes: &[Change]) -> Vec<End<'_>> {
         _ => None,
     });
     ends.collect()
+}
+
+/// The edits at the start of a list, each job once.
+fn edits(changes: &[Change]) -> Vec<(JobId, &Edit)> {
+    let mut seen = HashSet::new();
+    let edits = changes.iter().map_while(|change| match change {
+        Change::Edit { job, edit } if seen.insert(*job) => Some((*job, &**edit)),
+        _ => None,
+    });
+    edits.collect()
 }
 
 struct Orders<'a> {

@@ -101,6 +101,10 @@ queries! {
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
+    EditJobs = "edit_jobs" (INT8_ARRAY, INT2_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY);
+    EditPlace = "edit_place" (INT8, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY);
+    EditTake = "edit_take" (INT8_ARRAY);
+    EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (

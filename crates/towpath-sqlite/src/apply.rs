@@ -17,6 +17,7 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            Change::Edit { job, edit } => tx.edit(*job, edit)?,
             Change::Pause { queue } => tx.pause(queue, order)?,
             Change::Unpause { queue } => tx.unpause(queue)?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),

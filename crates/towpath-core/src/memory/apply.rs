@@ -7,14 +7,16 @@ use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
-    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, WhileRunning,
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, StoreResult,
+    WhileRunning,
 };
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
 
 impl Transaction<'_> {
-    pub(super) fn apply(&mut self, order: Order) -> Applied {
+    pub(super) fn apply(&mut self, order: Order) -> StoreResult<Applied> {
+        order.check()?;
         let Order { actor, reason, changes } = order;
         let note = CancelNote { actor: actor.clone(), reason: reason.clone() };
         let mut answers = Vec::with_capacity(changes.len());
@@ -28,6 +30,7 @@ impl Transaction<'_> {
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
+                Change::Edit { job, edit } => self.edit(job, *edit),
                 Change::Pause { queue } => {
                     let line = || PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
                     self.tables.pause.entry(queue).or_insert_with(line);
@@ -51,7 +54,7 @@ impl Transaction<'_> {
             self.tables.audit.insert(key, audit);
             answers.push(answer);
         }
-        Applied { now: self.now, changes: answers }
+        Ok(Applied { now: self.now, changes: answers })
     }
 
     fn end_by_order(&mut self, id: JobId, ending: Ending, running: WhileRunning, note: &CancelNote) -> Changed {

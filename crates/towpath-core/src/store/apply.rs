@@ -4,9 +4,12 @@ use std::fmt;
 
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, State, StopReason};
+use crate::limits;
 use crate::name::Queue;
 use crate::time::Timestamp;
 
+use super::edit::Edit;
+use super::error::{StoreError, StoreErrorKind};
 use super::turn::Ending;
 
 /// Changes that somebody asked for.
@@ -18,6 +21,29 @@ pub struct Order {
     pub reason: String,
     /// What, in order; one transaction.
     pub changes: Vec<Change>,
+}
+
+impl Order {
+    /// Refuses an order that breaks a limit, before anything is written.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`](super::StoreErrorKind::Invalid): what [`Edit::check`] refuses, or inputs over 16 MiB in all:
+    /// split the order.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let mut bytes = 0;
+        for change in &self.changes {
+            if let Change::Edit { edit, .. } = change {
+                edit.check()?;
+                bytes += edit.input.as_ref().map_or(0, |input| input.bytes.len());
+            }
+        }
+        let max = limits::BATCH_BYTES_MAX;
+        if bytes > max {
+            let message = format!("its inputs have {bytes} bytes, at most {max} are allowed: split it");
+            return Err(StoreError::new(StoreErrorKind::Invalid, "carry out an order", message));
+        }
+        Ok(())
+    }
 }
 
 /// One change.
@@ -55,6 +81,15 @@ pub enum Change {
         /// The graph.
         graph: GraphId,
     },
+    /// Changes what a job was enqueued with, as long as no worker has it: it waits, is ready, not due yet (between two
+    /// attempts too), or blocked, and is then tried again. A run that has begun is left alone. The only write of a `job` row
+    /// after its insert: an id of a job whose input was edited is taken by other content.
+    Edit {
+        /// The job.
+        job: JobId,
+        /// What is new.
+        edit: Box<Edit>,
+    },
     /// Lets nobody claim from a queue any more, from the next claim on. What is with a worker stays there, and
     /// decisions (cancels, deadlines, skips) are made all the same. A queue that is paused already keeps its first pause.
     Pause {
@@ -78,6 +113,7 @@ impl Change {
             Self::Stop { .. } => "stop",
             Self::Unstop { .. } => "unstop",
             Self::Recount { .. } => "recount",
+            Self::Edit { .. } => "edit",
             Self::Pause { .. } => "pause",
             Self::Unpause { .. } => "unpause",
         }
@@ -86,7 +122,7 @@ impl Change {
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } => job.to_string(),
+            Self::End { job, .. } | Self::Edit { job, .. } => job.to_string(),
             Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
         }
@@ -133,6 +169,8 @@ pub enum Changed {
         /// How many.
         repaired: u32,
     },
+    /// The job is as it was asked to be.
+    Edited,
     /// The queue is paused.
     Paused,
     /// The queue is paused no longer, or was not.
@@ -153,6 +191,7 @@ impl fmt::Display for Changed {
             ),
             Self::Unstopped => f.write_str("unstopped"),
             Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
+            Self::Edited => f.write_str("edited"),
             Self::Paused => f.write_str("paused"),
             Self::Unpaused => f.write_str("unpaused"),
         }
