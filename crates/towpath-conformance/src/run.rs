@@ -3,6 +3,7 @@
 mod enqueue;
 mod inspect;
 mod operate;
+mod retry;
 mod runs;
 mod settle;
 mod work;
@@ -151,6 +152,7 @@ impl<S: Subject> Runner<S> {
             "rescue" => self.rescue(args).await?,
             "cancel" | "terminate" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount" | "prune"
             | "corrupt" => self.operate(&verb, args, body).await?,
+            "requeue" => self.requeue(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,

@@ -50,6 +50,9 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
             Change::Pause { queue } => answers.push(orders.pause(queue).await?),
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
+            Change::Requeue { job, from, input } => {
+                answers.push(orders.requeue(*job, from, input.as_ref()).await?);
+            }
             _ => answers.extend(orders.end(&ends).await?),
         }
     }
@@ -86,12 +89,12 @@ fn edits(changes: &[Change]) -> Vec<(JobId, &Edit)> {
     edits.collect()
 }
 
-struct Orders<'a> {
-    session: &'a Session,
-    now: i64,
+pub(crate) struct Orders<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) now: i64,
     order: &'a Order,
     news: News,
-    lanes: Vec<i32>,
+    pub(crate) lanes: Vec<i32>,
     told: Told,
 }
 

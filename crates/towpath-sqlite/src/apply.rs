@@ -20,6 +20,7 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Edit { job, edit } => tx.edit(*job, edit)?,
             Change::Pause { queue } => tx.pause(queue, order)?,
             Change::Unpause { queue } => tx.unpause(queue)?,
+            Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
         tx.audit(order, change, &changed)?;
@@ -85,7 +86,7 @@ impl Tx<'_, '_> {
         self.take_idle(facts)
     }
 
-    fn state(&mut self, job: i64) -> Result<State, Fault> {
+    pub(crate) fn state(&mut self, job: i64) -> Result<State, Fault> {
         self.db.one(Query::JobState, [job], |row| rows::state(row.get(0)?))
     }
 

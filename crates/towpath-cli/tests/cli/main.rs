@@ -12,6 +12,7 @@ mod json;
 mod operate;
 mod output;
 mod resume;
+mod retry;
 mod run_views;
 mod served;
 mod show;

@@ -7,16 +7,14 @@ use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
-    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, StoreResult,
-    WhileRunning,
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, WhileRunning,
 };
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
 
 impl Transaction<'_> {
-    pub(super) fn apply(&mut self, order: Order) -> StoreResult<Applied> {
-        order.check()?;
+    pub(super) fn apply(&mut self, order: Order) -> Applied {
         let Order { actor, reason, changes } = order;
         let note = CancelNote { actor: actor.clone(), reason: reason.clone() };
         let mut answers = Vec::with_capacity(changes.len());
@@ -41,6 +39,7 @@ impl Transaction<'_> {
                     self.news.ready.insert(queue);
                     Changed::Unpaused
                 }
+                Change::Requeue { job, from, input } => self.requeue(job, &from, input),
             };
             let audit = AuditRow {
                 at: self.now,
@@ -54,7 +53,7 @@ impl Transaction<'_> {
             self.tables.audit.insert(key, audit);
             answers.push(answer);
         }
-        Ok(Applied { now: self.now, changes: answers })
+        Applied { now: self.now, changes: answers }
     }
 
     fn end_by_order(&mut self, id: JobId, ending: Ending, running: WhileRunning, note: &CancelNote) -> Changed {

@@ -6,6 +6,7 @@ use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, State, StopReason};
 use crate::limits;
 use crate::name::Queue;
+use crate::payload::Payload;
 use crate::time::Timestamp;
 
 use super::edit::Edit;
@@ -21,29 +22,6 @@ pub struct Order {
     pub reason: String,
     /// What, in order; one transaction.
     pub changes: Vec<Change>,
-}
-
-impl Order {
-    /// Refuses an order that breaks a limit, before anything is written.
-    ///
-    /// # Errors
-    /// [`StoreErrorKind::Invalid`](super::StoreErrorKind::Invalid): what [`Edit::check`] refuses, or inputs over 16 MiB in all:
-    /// split the order.
-    pub fn check(&self) -> Result<(), StoreError> {
-        let mut bytes = 0;
-        for change in &self.changes {
-            if let Change::Edit { edit, .. } = change {
-                edit.check()?;
-                bytes += edit.input.as_ref().map_or(0, |input| input.bytes.len());
-            }
-        }
-        let max = limits::BATCH_BYTES_MAX;
-        if bytes > max {
-            let message = format!("its inputs have {bytes} bytes, at most {max} are allowed: split it");
-            return Err(StoreError::new(StoreErrorKind::Invalid, "carry out an order", message));
-        }
-        Ok(())
-    }
 }
 
 /// One change.
@@ -101,6 +79,60 @@ pub enum Change {
         /// The queue.
         queue: Queue,
     },
+    /// Puts a lone job that has ended back into the head, or any job that is blocked: a new arrival, its failures and
+    /// crashes at 0. The number of its attempts goes on and their history stays; its output is gone, and a deadline that
+    /// has passed is lifted.
+    Requeue {
+        /// The job.
+        job: JobId,
+        /// The ends that it may leave.
+        from: Vec<End>,
+        /// What its handler is given from now on, in place of what it was given before.
+        input: Option<Payload>,
+    },
+}
+
+impl Order {
+    /// Checks what can be refused without a look at the store.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`] for what [`Edit::check`] refuses, for an input that is too large or that no store can keep,
+    /// and for inputs over 16 MiB in all: split the order.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let mut bytes = 0;
+        for change in &self.changes {
+            let input = match change {
+                Change::Edit { job, edit } => {
+                    edit.check(*job)?;
+                    &edit.input
+                }
+                Change::Requeue { job, input, .. } => {
+                    check_input(*job, input.as_ref())?;
+                    input
+                }
+                _ => &None,
+            };
+            bytes += input.as_ref().map_or(0, |input| input.bytes.len());
+        }
+        let max = limits::BATCH_BYTES_MAX;
+        if bytes > max {
+            return Err(invalid(format!("its inputs have {bytes} bytes, at most {max} are allowed: split it")));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn invalid(problem: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, "carry out an order", problem)
+}
+
+pub(super) fn check_input(job: JobId, input: Option<&Payload>) -> Result<(), StoreError> {
+    let Some(input) = input else { return Ok(()) };
+    let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+    if bytes > max {
+        return Err(invalid(format!("the new input of job {job} has {bytes} bytes, at most {max} are allowed")));
+    }
+    input.check_text().map_err(|problem| invalid(format!("the new input of job {job}: {problem}")))
 }
 
 impl Change {
@@ -116,13 +148,15 @@ impl Change {
             Self::Edit { .. } => "edit",
             Self::Pause { .. } => "pause",
             Self::Unpause { .. } => "unpause",
+            Self::Requeue { input: None, .. } => "requeue",
+            Self::Requeue { input: Some(_), .. } => "requeue with a new input",
         }
     }
 
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } | Self::Edit { job, .. } => job.to_string(),
+            Self::End { job, .. } | Self::Edit { job, .. } | Self::Requeue { job, .. } => job.to_string(),
             Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
         }
@@ -175,6 +209,12 @@ pub enum Changed {
     Paused,
     /// The queue is paused no longer, or was not.
     Unpaused,
+    /// The job is ready again.
+    Requeued,
+    /// The job is a node that has ended, and others may have followed it: its graph is to be retried. Nothing changed.
+    OfGraph,
+    /// The job is a run that has begun: its journal stands against it. Nothing changed.
+    HasBegun,
 }
 
 impl fmt::Display for Changed {
@@ -194,6 +234,9 @@ impl fmt::Display for Changed {
             Self::Edited => f.write_str("edited"),
             Self::Paused => f.write_str("paused"),
             Self::Unpaused => f.write_str("unpaused"),
+            Self::Requeued => f.write_str("requeued"),
+            Self::OfGraph => f.write_str("left: a node of a graph"),
+            Self::HasBegun => f.write_str("left: a run that has begun"),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! An operator's change of what a job was enqueued with.
 
-use crate::limits;
+use crate::id::JobId;
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-use super::error::{StoreError, StoreErrorKind};
+use super::apply::{check_input, invalid};
+use super::error::StoreError;
 
 /// What is to be changed of a job that is not with a worker; `None` leaves as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,26 +46,17 @@ impl Edit {
     /// Refuses what breaks a limit, before anything is written.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Invalid`]: nothing to change, an input that is too large or holds a NUL character, or an instant
+    /// [`StoreErrorKind::Invalid`](super::StoreErrorKind::Invalid): nothing to change, an input that is too large or holds a NUL character, or an instant
     /// that never comes.
-    pub fn check(&self) -> Result<(), StoreError> {
-        let invalid = |message: String| Err(StoreError::new(StoreErrorKind::Invalid, "edit a job", message));
+    pub fn check(&self, job: JobId) -> Result<(), StoreError> {
         if self.is_empty() {
-            return invalid("there is nothing to change: give an input, a priority or an instant".into());
-        }
-        if let Some(input) = &self.input {
-            let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
-            if bytes > max {
-                return invalid(format!("the input has {bytes} bytes, at most {max} are allowed"));
-            }
-            if let Err(e) = input.check_text() {
-                return invalid(format!("the input: {e}"));
-            }
+            return Err(invalid(format!("nothing of job {job} is to change: give an input, a priority or an instant")));
         }
         if self.due.is_some_and(|due| due >= Timestamp::NEVER) {
-            return invalid("the instant never comes: cancel the job, or pause its queue".into());
+            let help = "cancel it, or pause its queue";
+            return Err(invalid(format!("the instant from which job {job} may run never comes: {help}")));
         }
-        Ok(())
+        check_input(job, self.input.as_ref())
     }
 }
 
@@ -74,13 +66,13 @@ mod tests {
 
     #[test]
     fn an_edit_that_says_nothing_or_too_much_is_refused() {
-        let refused = |edit: Edit| edit.check().unwrap_err().to_string();
-        assert!(refused(Edit::default()).contains("nothing to change"));
+        let refused = |edit: Edit| edit.check(JobId::from_bytes([1; 16])).unwrap_err().to_string();
+        assert!(refused(Edit::default()).contains("is to change"));
         assert!(refused(Edit::default().due(Timestamp::NEVER)).contains("never comes"));
         assert!(refused(Edit::default().input(Payload::json_bytes(&b"\"\\u0000\""[..]))).contains("NUL"));
         let input = |bytes| Edit::default().input(Payload::raw(vec![1; bytes]));
         assert!(refused(input((1 << 20) + 1)).contains("1048577"));
-        input(1 << 20).check().unwrap();
-        Edit::default().priority(-3).check().unwrap();
+        input(1 << 20).check(JobId::from_bytes([1; 16])).unwrap();
+        Edit::default().priority(-3).check(JobId::from_bytes([1; 16])).unwrap();
     }
 }

@@ -19,6 +19,7 @@ mod outage;
 mod proof;
 mod queues;
 mod refused;
+mod requeue;
 mod runs;
 mod stores;
 mod transfers;
