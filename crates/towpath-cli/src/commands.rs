@@ -3,6 +3,8 @@
 mod audit;
 mod bench;
 mod cancel;
+mod edit;
+mod filter;
 mod graph;
 mod history;
 mod job;
@@ -42,6 +44,7 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
@@ -64,6 +67,7 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
+use towpath_core::store::{Change, Changed, Edit, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
 use towpath_core::{
     Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
     RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job, terminate_job,
@@ -317,6 +317,28 @@ impl Client {
         }
         self.settle_left().await?;
         Ok(Some(counts))
+    }
+
+    // ---- edit ---------------------------------------------------------------------------------
+
+    /// Changes the input, the priority or the time of a job that no worker has: it waits, is ready, not due yet, between two
+    /// attempts, or blocked, and is then tried again. [`Changed::Left`] says that it is in another state, or a run that has
+    /// begun: nothing changed. The input must be of the version with which the job was enqueued.
+    ///
+    /// ```
+    /// # use towpath::{Client, JobId, Payload, Timestamp};
+    /// # async fn f(client: Client, job: JobId) -> Result<(), Box<dyn std::error::Error>> {
+    /// use towpath::core::store::Edit;
+    /// let edit = Edit::default().input(Payload::json(&serde_json::json!({ "to": "ann" }))?).priority(5);
+    /// client.edit(job, edit, "bob", "the address was wrong").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The edit breaks a limit, or the store could not do it; nothing was changed then.
+    pub async fn edit(&self, job: JobId, edit: Edit, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        self.change(Change::Edit { job, edit: Box::new(edit) }, actor, reason).await
     }
 
     // ---- queues -------------------------------------------------------------------------------

@@ -30,6 +30,7 @@
 mod ancestor;
 mod batch;
 mod branch;
+mod bulk;
 mod caretaker;
 mod client;
 mod context;
@@ -54,6 +55,7 @@ mod worker;
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
+pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};

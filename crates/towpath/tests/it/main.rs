@@ -7,6 +7,7 @@ mod builder;
 mod cancel_run;
 mod compile;
 mod durable;
+mod edits;
 mod graphs;
 mod handlers;
 mod harness;
