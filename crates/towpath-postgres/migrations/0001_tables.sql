@@ -23,7 +23,7 @@ create table towpath.lane (
   unique (queue, kind, version)
 );
 
--- Updated by requeues only: `input`, and a `deadline` that has passed. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- Updated by orders only: edits (input, priority, times) and requeues (input, a deadline that has passed). `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
 -- for a root, null for a lone job and for `end`.
 create table towpath.job (
   key bigint primary key,

@@ -30,12 +30,15 @@
 mod ancestor;
 mod batch;
 mod branch;
+mod builtin;
 mod bulk;
 mod caretaker;
 mod client;
 mod context;
 pub mod durable;
 mod error;
+#[cfg(feature = "cel")]
+pub mod expression;
 mod failure;
 mod graph;
 mod handler;
@@ -55,6 +58,9 @@ mod worker;
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
+#[cfg(feature = "cel")]
+pub use builtin::ExpressionGate;
+pub use builtin::{Timer, WaitFor};
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
