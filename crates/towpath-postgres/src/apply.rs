@@ -6,14 +6,14 @@ use std::sync::Arc;
 use towpath_core::store::{
     Applied, CancelNote, Change, Changed, Counters, Edit, Ending, Order, StopCounts, WhileRunning,
 };
-use towpath_core::{Cause, GraphId, JobId, Queue, Standing, State, StopReason, Timestamp, fault};
+use towpath_core::{Cause, GraphId, JobId, JobRules, Queue, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
 use crate::edit;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release, standing};
-use crate::rows::{json, state, stop, with};
+use crate::rows::{json, rules, state, stop, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
 use crate::signal;
@@ -106,7 +106,13 @@ impl Orders<'_> {
             let lone = row.try_get::<_, Option<i64>>(2)?.is_none();
             found.insert(
                 JobId::from(row.try_get::<_, Uuid>(0)?),
-                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)?, run: row.try_get(4)? },
+                Found {
+                    key: row.try_get(1)?,
+                    lone,
+                    is_end: row.try_get(3)?,
+                    run: row.try_get(4)?,
+                    rules: rules(row.try_get(5)?),
+                },
             );
         }
         // A run must not park or end unseen from here on.
@@ -170,7 +176,8 @@ impl Orders<'_> {
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
-                let ending = Ending { counters: *counters, ..(*ending).clone() };
+                let keep = job.rules.keep(ending.end);
+                let ending = Ending { counters: *counters, keep, ..(*ending).clone() };
                 plan.end_job(job.key, &ending, started.get(&job.key).copied(), job.lone, now);
                 if let Some(record) = &ending.record {
                     plan.record(job.key, record, now);
@@ -317,6 +324,7 @@ struct Found {
     is_end: bool,
     /// The run that it is.
     run: Option<String>,
+    rules: JobRules,
 }
 
 fn note_of(order: &Order) -> CancelNote {

@@ -484,6 +484,17 @@ impl<J: Job> JobBuilder<'_, J> {
         self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
     }
 
+    /// How long it stays stored once it has succeeded or was skipped (24 h); a node stays as long as its graph. Whoever awaits
+    /// its output later finds nothing.
+    pub fn keep(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_us = u64::try_from(keep.as_micros()).ok())
+    }
+
+    /// How long it stays stored once it has ended otherwise (30 days).
+    pub fn keep_failed(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok())
+    }
+
     /// Adds a tag.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))

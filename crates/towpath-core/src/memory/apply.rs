@@ -1,6 +1,7 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
@@ -80,15 +81,20 @@ impl Transaction<'_> {
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters, ..ending }, None);
+        self.end(job, Ending { counters, keep: self.keep(job, &ending), ..ending }, None);
         self.release_to_nobody(&[job]);
         Changed::Ended
+    }
+
+    /// How long the job's own rules keep such an end.
+    fn keep(&self, job: Key, ending: &Ending) -> Duration {
+        self.tables.job.get(&job).map_or(ending.keep, |row| row.new.rules.keep(ending.end))
     }
 
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
         let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters: row.counters, ..ending }, Some(row.started_at));
+        self.end(job, Ending { counters: row.counters, keep: self.keep(job, &ending), ..ending }, Some(row.started_at));
         self.release_to_nobody(&[job]);
         self.news.cancel = true;
         Changed::Ended

@@ -35,7 +35,7 @@ pub enum Change {
     End {
         /// The job.
         job: JobId,
-        /// Its end. The counters are taken from the row.
+        /// Its end. The counters, and how long it is kept, are taken from the job.
         ending: Box<Ending>,
         /// What to do if it runs, or is a run that has begun.
         running: WhileRunning,
