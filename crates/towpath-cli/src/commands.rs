@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod cancel;
 mod check;
+mod completions;
 mod edit;
 mod filter;
 mod graph;
@@ -20,6 +21,7 @@ mod run;
 mod schema;
 mod serve;
 mod signal;
+mod top;
 mod workers;
 
 use std::path::PathBuf;
@@ -58,6 +60,8 @@ enum Command {
     Audit(audit::Audit),
     Schema(schema::Schema),
     Serve(serve::Serve),
+    Top(top::Top),
+    Completions(completions::Completions),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -84,6 +88,8 @@ impl Cli {
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,
+            Command::Top(command) => command.run().await,
+            Command::Completions(command) => command.run(),
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use towpath::core::store::JobFilter;
+use towpath::core::store::{JobFilter, JobShape};
 use towpath::core::{SkipKind, State};
 use towpath::{BulkChange, Client, End, GraphId, Kind, Queue};
 
@@ -24,6 +24,9 @@ pub(super) struct FilterArgs {
     /// Only those of this graph.
     #[arg(long, value_name = "GRAPH-ID")]
     graph: Option<GraphId>,
+    /// Only runs.
+    #[arg(long)]
+    runs: bool,
 }
 
 /// A bulk of what the filter finds.
@@ -79,7 +82,8 @@ impl FilterArgs {
 
     /// With one of the states.
     pub(super) fn of(&self, state: Option<State>) -> JobFilter {
-        JobFilter { state, queue: self.queue.clone(), kind: self.kind.clone(), graph: self.graph }
+        let shape = if self.runs { JobShape::Run } else { JobShape::Any };
+        JobFilter { state, queue: self.queue.clone(), kind: self.kind.clone(), graph: self.graph, shape }
     }
 }
 
