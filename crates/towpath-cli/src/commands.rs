@@ -5,6 +5,8 @@ mod bench;
 mod cancel;
 mod check;
 mod completions;
+mod edit;
+mod filter;
 mod graph;
 mod history;
 mod job;
@@ -51,6 +53,7 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
@@ -78,6 +81,7 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,

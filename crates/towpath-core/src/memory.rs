@@ -8,6 +8,7 @@ mod append;
 mod apply;
 mod claim;
 mod corrupt;
+mod edit;
 mod enqueue;
 mod extend;
 mod inspect;

@@ -23,7 +23,7 @@ create table towpath.lane (
   unique (queue, kind, version)
 );
 
--- Updated by requeues only: `input`, and a `deadline` that has passed. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- Updated by orders only: edits (input, priority, times) and requeues (input, a deadline that has passed). `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
 -- for a root, null for a lone job and for `end`.
 create table towpath.job (
   key bigint primary key,
@@ -256,6 +256,14 @@ create table towpath.lease (
   worker bigint primary key,
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
+create table towpath.pause (
+  at bigint not null,
+  queue text collate "C" primary key,
+  actor text not null,
+  why text not null
+);
 
 create table towpath.audit (
   key bigint primary key,

@@ -101,6 +101,10 @@ queries! {
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
+    EditJobs = "edit_jobs" (INT8_ARRAY, INT2_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY);
+    EditPlace = "edit_place" (INT8, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY);
+    EditTake = "edit_take" (INT8_ARRAY);
+    EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (
@@ -212,6 +216,8 @@ queries! {
     TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
+    PauseDelete = "pause_delete" (TEXT);
+    PauseInsert = "pause_insert" (TEXT, INT8, TEXT, TEXT);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);

@@ -248,6 +248,14 @@ create table lease (
     until_at integer not null
 ) strict;
 
+-- Queues that nobody claims from.
+create table pause (
+    queue text primary key,
+    at integer not null,
+    actor text not null,
+    why text not null
+) strict, without rowid;
+
 create table audit (
     key integer primary key,
     at integer not null,

@@ -8,7 +8,7 @@ use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Served, Settled, StopLine, Versions};
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
 
 /// A number from the store's one ascending sequence: of a job, a graph, a worker, an audit line, or an
@@ -62,6 +62,7 @@ pub(super) struct Tables {
     pub(super) worker: BTreeMap<Key, WorkerRow>,
     pub(super) worker_by_incarnation: BTreeMap<Incarnation, Key>,
     pub(super) lease: BTreeMap<Key, Timestamp>,
+    pub(super) pause: BTreeMap<Queue, PauseLine>,
     pub(super) audit: BTreeMap<Key, AuditRow>,
 }
 
