@@ -29,6 +29,7 @@ mod rules;
 pub mod schedule;
 pub mod store;
 mod time;
+mod unique;
 
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
@@ -41,7 +42,7 @@ pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
-pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
+pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId, UniqueKey};
 pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
@@ -51,3 +52,4 @@ pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, from_micros, micros};
+pub use unique::{Clash, Conflict, Fields, Hold, KeyHolder, Stage, Unique};

@@ -163,6 +163,11 @@ name_type! {
     RunId, "run", |name| check_text("run", name, limits::RUN_ID_BYTES_MAX)
 }
 
+name_type! {
+    /// A key that one live job of a kind, or one live graph of a name, may have: 1 to 256 bytes without control characters.
+    UniqueKey, "unique key", |name| check_text("unique key", name, limits::UNIQUE_KEY_BYTES_MAX)
+}
+
 impl NodeName {
     /// The name of the hidden last node of every graph. No node of a user's may bear it.
     pub const END: &'static str = "end";

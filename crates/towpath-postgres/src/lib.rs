@@ -15,6 +15,7 @@ mod error;
 mod extend;
 mod hints;
 mod inspect;
+mod items;
 mod lanes;
 mod low_water;
 mod migrate;

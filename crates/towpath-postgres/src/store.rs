@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) channel: Channel,
     pub(crate) combine: Combine,
     marks: Mutex<LowWater>,
+    /// Whether every batch goes by the function of the schema. For tests.
+    pub(crate) by_function: AtomicBool,
     /// Rows of the hot tables that were deleted since they were vacuumed.
     gone: AtomicU64,
     vacuumed_at: Mutex<Instant>,
@@ -122,6 +124,7 @@ impl PostgresStore {
             channel: Channel::new(&schema, random()),
             combine: Combine::default(),
             marks: Mutex::new(LowWater::new(Instant::now())),
+            by_function: AtomicBool::new(false),
             gone: AtomicU64::new(0),
             vacuumed_at: Mutex::new(Instant::now()),
             server,
@@ -190,6 +193,12 @@ impl PostgresStore {
              where job = (select key from {name}.job where id = '{job}')"
         );
         self.batch(text).await
+    }
+
+    /// Sends every batch of jobs and graphs by the function that an application's transactions use. For tests.
+    #[doc(hidden)]
+    pub fn enqueue_by_function(&self) {
+        self.inner.by_function.store(true, Ordering::Relaxed);
     }
 
     /// Drops the schema with everything in it. For tests.

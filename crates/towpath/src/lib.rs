@@ -68,10 +68,10 @@ pub use towpath_macros::{Branch, Job, durable, step};
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
 pub use towpath_core::{
-    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem,
-    GraphRules, InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId, GraphName,
+    GraphProblem, GraphRules, Hold, InvalidGraph, InvalidName, JobId, JobRules, KeyHolder, Kind, Label, MemoryStore,
+    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind,
+    State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
 /// Views for people: what [`Client::inspect`] takes and answers.

@@ -185,6 +185,7 @@ impl<S: Subject> Runner<S> {
             total.nodes += pruned.nodes;
             total.graphs += pruned.graphs;
             total.arrivals += pruned.arrivals;
+            total.keys += pruned.keys;
             if word != "all" || pruned.is_empty() {
                 break;
             }
@@ -194,6 +195,7 @@ impl<S: Subject> Runner<S> {
             .count("nodes", total.nodes)
             .count("graphs", total.graphs)
             .count("arrivals", total.arrivals)
+            .count("keys", total.keys)
             .end();
         Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
     }

@@ -1,7 +1,7 @@
 //! A graph that was checked: a value to look at, and to enqueue.
 
 use towpath_core::store::{Item, Placed};
-use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
+use towpath_core::{GraphEnd, GraphId, GraphName, KeyHolder, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
 
 use super::GraphBuilder;
 use crate::client::{Client, JobHandle};
@@ -72,7 +72,7 @@ impl Graph {
     pub async fn enqueue(self, client: &Client) -> Result<GraphHandle, Error> {
         let id = self.id();
         let placed = client.enqueue_item(self.into_item()).await?;
-        Ok(GraphHandle { id, placed })
+        Ok(GraphHandle::of(id, placed))
     }
 
     /// The form in which it is one of many in an [`Enqueue`](towpath_core::store::Enqueue).
@@ -89,6 +89,14 @@ pub struct GraphHandle {
 }
 
 impl GraphHandle {
+    /// The handle of a graph that was to have this id; it stands for the one that has its key, if another has it.
+    pub(crate) fn of(id: GraphId, placed: Placed) -> Self {
+        match placed {
+            Placed::Held(KeyHolder::Graph(holder)) => Self { id: holder, placed },
+            _ => Self { id, placed },
+        }
+    }
+
     /// The graph.
     pub fn id(&self) -> GraphId {
         self.id

@@ -71,6 +71,7 @@ fn graph(client: &Client, nodes: &[(&str, &str)], edges: &[(&str, &str, Conditio
         name: GraphName::new("test").unwrap(),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: nodes.iter().map(node).collect(),
         edges: edges.iter().map(edge).collect(),
     }
