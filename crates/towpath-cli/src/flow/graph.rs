@@ -41,6 +41,7 @@ impl Flow {
             name: self.name,
             rules: GraphRules::default(),
             input: Some(input),
+            unique: None,
             nodes: Vec::with_capacity(self.nodes.len()),
             edges: Vec::new(),
         };
