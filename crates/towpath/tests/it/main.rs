@@ -8,6 +8,8 @@ mod cancel_run;
 mod compile;
 mod durable;
 mod graphs;
+mod handlers;
+mod harness;
 mod jobs;
 mod kill;
 mod macros;
