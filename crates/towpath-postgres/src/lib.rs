@@ -25,6 +25,7 @@ mod prune;
 mod queries;
 mod read;
 mod release;
+mod requeue;
 mod rescue;
 mod rows;
 mod runs;

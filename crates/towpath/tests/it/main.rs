@@ -18,6 +18,7 @@ mod onboarding;
 mod outage;
 mod proof;
 mod refused;
+mod requeue;
 mod runs;
 mod stores;
 mod transfers;
