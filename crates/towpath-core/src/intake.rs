@@ -8,9 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::fingerprint::fingerprint;
-use crate::graph::{
-    Condition, FailureMode, GraphRules, Need, NewEdge, NewGraph, NewNode, PreparedGraph,
-};
+use crate::graph::{Condition, FailureMode, GraphRules, Need, NewEdge, NewGraph, NewNode, PreparedGraph};
 use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, UniqueKey};

@@ -127,5 +127,5 @@ end $towpath$;
 -- Wakes the workers of a queue at once. For after the commit, in a transaction of its own: inside a transaction that
 -- enqueues it makes commits wait for each other.
 create function towpath.wake(queue text default 'default') returns void language sql as $towpath$
-  select pg_notify(rtrim(left('towpath' || '_' || 'towpath.', -1), '"'), 'sql ' || queue)
+  select pg_notify(left('towpath' || '_' || trim(both '"' from left('towpath.', -1)), 63), 'sql ' || queue)
 $towpath$;

@@ -39,6 +39,7 @@ mod failure;
 mod graph;
 mod handler;
 mod host;
+mod intake;
 mod job;
 mod log;
 mod middleware;

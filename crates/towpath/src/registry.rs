@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::durable::{self, Durable};
 use crate::failure::Failure;
 use crate::handler::{Erased, Perform, erase, erase_blocking};
+use crate::intake::{self, IntakeJob};
 use crate::job::Job;
 use crate::middleware::{Left, Middlewares, Next};
 
@@ -288,7 +289,10 @@ impl Registry {
         if !self.problems.is_empty() {
             return Err(InvalidRegistry { problems: self.problems });
         }
+        let make: Make = Arc::new(|build| erase::<IntakeJob, _, _, Failure>(build, intake::take_in));
         let build = fnv(format!("{}{build_id}", self.manifest()).as_bytes());
+        let queue = Queue::DEFAULT.to_owned();
+        self.entries.insert(Kind::INTAKE, Entry::Handler { version: 1, queue, alias_of: None, make });
         let serves: Vec<Served> = self
             .entries
             .iter()

@@ -10,8 +10,8 @@ use towpath_core::Store;
 use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Placed, Refusal, Signalled, Wake};
 
 use crate::client::{Client, JobBuilder, JobHandle};
-use crate::durable::{SignalBuilder, StartBuilder};
 use crate::durable::RunHandle;
+use crate::durable::{SignalBuilder, StartBuilder};
 use crate::error::Error;
 use crate::graph::{Graph, GraphHandle};
 use crate::job::Job;
@@ -23,11 +23,7 @@ use crate::job::Job;
 /// PostgreSQL is by [`SqlText`].
 pub trait Enlist {
     /// Enqueues in it.
-    fn enqueue(
-        &mut self,
-        store: &dyn Store,
-        batch: Enqueue,
-    ) -> impl Future<Output = Result<(Enqueued, Wake), Error>>;
+    fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> impl Future<Output = Result<(Enqueued, Wake), Error>>;
 
     /// Signals in it.
     fn signal(
