@@ -17,6 +17,7 @@ pub mod fault;
 mod fingerprint;
 mod graph;
 mod id;
+mod intake;
 mod job;
 mod lifecycle;
 pub mod limits;
@@ -41,6 +42,7 @@ pub use graph::{
     PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
+pub use intake::Intake;
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;

@@ -177,6 +177,10 @@ impl Kind {
     /// The kind of a graph's hidden last node. No handler serves it: the core decides it.
     pub const END: &'static str = "towpath.end";
 
+    /// The kind of what was sent by SQL in another form than a job's: every worker serves it, and the core judges what it
+    /// was given.
+    pub const INTAKE: &'static str = "towpath.intake";
+
     /// Whether the name is kept for the product's own jobs.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with("towpath.")

@@ -358,3 +358,53 @@ begin
   where u.scope = p.scope and u.kind = p.kind and u.key = p.key and u.job = 0;
   return jsonb_build_object('now', now_us, 'items', answers);
 end $towpath$;
+
+-- Puts signals into the inboxes of runs and wakes those that are parked; answers `now`, what became of each signal, and the
+-- lanes and the least seq of the woken. Who signals shares the locks of the runs first; the look is a later statement.
+create function towpath.signal_items(items jsonb) returns jsonb language plpgsql
+  set enable_seqscan to off set jit to off as $towpath$
+declare
+  now_us bigint := towpath.clock();
+  answers jsonb := '[]';
+  lanes jsonb := '[]';
+  first_seq bigint;
+  item jsonb;
+  arrived bigint;
+  found_job record;
+begin
+  perform pg_advisory_xact_lock_shared('towpath.run'::regclass::int, l.lock)
+  from (select distinct towpath.run_lock(i->>'run') as lock from jsonb_array_elements(items) as i order by 1) as l;
+  for item in select * from jsonb_array_elements(items) loop
+    if item->>'dedup' is not null and exists (
+      select 1 from towpath.arrival a where a.run = item->>'run' and a.dedup = item->>'dedup')
+    then
+      answers := answers || '"duplicate"'::jsonb;
+      continue;
+    end if;
+    select count(*) into arrived from towpath.arrival a where a.run = item->>'run';
+    if arrived >= 10000 then
+      answers := answers || '"full"'::jsonb;
+      continue;
+    end if;
+    insert into towpath.arrival (seq, run, name, dedup, codec, bytes, at, prune_at)
+    values (nextval('towpath.key'), item->>'run', item->>'name', item->>'dedup', (item->>'codec')::smallint,
+      towpath.payload_of(item), now_us,
+      case when not exists (select 1 from towpath.run r where r.id = item->>'run') then now_us + 2592000000000 end)
+    on conflict (run, dedup) where dedup is not null do nothing;
+    if not found then
+      answers := answers || '"duplicate"'::jsonb;
+      continue;
+    end if;
+    answers := answers || '"delivered"'::jsonb;
+    delete from towpath.later l using towpath.run r
+    where r.id = item->>'run' and l.job = r.job and l.parked returning l.* into found_job;
+    if found then
+      insert into towpath.ready (lane, turnout, seq, job, attempt, failures, crashes)
+      values (found_job.lane, found_job.turnout, nextval('towpath.key'), found_job.job, found_job.attempt,
+        found_job.failures, found_job.crashes);
+      lanes := lanes || to_jsonb(found_job.lane);
+      first_seq := least(coalesce(first_seq, currval('towpath.key')), currval('towpath.key'));
+    end if;
+  end loop;
+  return jsonb_build_object('now', now_us, 'items', answers, 'lanes', lanes, 'first', first_seq);
+end $towpath$;

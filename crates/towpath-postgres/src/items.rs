@@ -19,6 +19,7 @@ use crate::session::Session;
 use crate::store::{Inner, News};
 
 /// A batch on its way to the function: what it is sent, and what was refused before.
+#[derive(Debug)]
 pub(crate) struct Sent {
     /// The items, as JSON.
     pub(crate) text: String,
@@ -193,6 +194,13 @@ impl Fields {
             }),
         );
     }
+}
+
+/// A payload as the function takes it.
+pub(crate) fn payload_value(payload: &Payload) -> Map<String, Value> {
+    let mut fields = Fields(Map::new());
+    fields.payload(payload);
+    fields.0
 }
 
 fn job_value(inner: &Inner, job: &NewJob) -> Result<Map<String, Value>, Fault> {

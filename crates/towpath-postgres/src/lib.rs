@@ -38,6 +38,7 @@ mod tests;
 mod told;
 mod transact;
 mod turn;
+mod within;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
@@ -45,3 +46,4 @@ pub use store::{PostgresOptions, PostgresStore};
 /// The driver, of which a transactional step is given a client.
 pub use tokio_postgres;
 pub use transact::PostgresBody;
+pub use within::{EnqueueText, SignalText};

@@ -12,7 +12,11 @@ use crate::session::{Commit, Session};
 
 /// Every migration, in the order of its number.
 const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
-    concat!(include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0001_functions.sql")),
+    concat!(
+        include_str!("../migrations/0001_tables.sql"),
+        include_str!("../migrations/0001_functions.sql"),
+        include_str!("../migrations/0001_interface.sql")
+    ),
     include_str!("../migrations/0002_kinds_of_workers.sql"),
 ];
 

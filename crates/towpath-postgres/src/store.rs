@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     turn: Link,
     beat: Link,
     piece: Link,
-    schema: String,
+    pub(crate) schema: String,
     pub(crate) lanes: Lanes,
     pub(crate) hints: Hints,
     pub(crate) channel: Channel,
@@ -286,7 +286,7 @@ impl News {
         self.undecided |= other.undecided;
     }
 
-    fn ring(self, inner: &Arc<Inner>) {
+    pub(crate) fn ring(self, inner: &Arc<Inner>) {
         hints::notify(inner, &self);
         self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         for queue in self.ready {
@@ -487,6 +487,10 @@ impl Store for PostgresStore {
             let inner = Arc::clone(&inner);
             async move { migrate::migrate(session, &inner.schema).await }
         })
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn inspect(&self) -> &dyn Inspect {

@@ -51,6 +51,7 @@ mod transact;
 mod turn;
 mod tx;
 mod unique;
+mod within;
 
 #[cfg(test)]
 mod tests;

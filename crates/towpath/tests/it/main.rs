@@ -25,4 +25,5 @@ mod stores;
 mod transfers;
 mod two_processes;
 mod unique;
+mod within;
 mod workers;
