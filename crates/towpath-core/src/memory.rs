@@ -25,6 +25,7 @@ mod tables;
 mod tests;
 mod transact;
 mod turn;
+mod unique;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -22,6 +22,7 @@ mod served;
 mod signal;
 mod transact;
 mod turn;
+mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
 pub use commits::{CommitCounts, Commits};
@@ -45,6 +46,9 @@ pub use turn::{
     NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
+pub use wake::Wake;
+
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -137,6 +141,11 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreErrorKind::SchemaTooNew`] when the schema no longer serves this binary.
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>>;
+
+    /// The store itself, for what only one of them can do, such as to enqueue inside an application's own transaction.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Questions of people.
     fn inspect(&self) -> &dyn Inspect;

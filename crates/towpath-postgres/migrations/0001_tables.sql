@@ -236,6 +236,21 @@ create table towpath.edge (
   primary key (parent, ord)
 );
 
+-- Who has a unique key. `scope` 0: of a kind, 1: of a graph's name. Whether it is still held is seen from its job.
+create table towpath.unique_key (
+  job bigint not null,
+  at bigint not null,
+  until_at bigint,
+  id uuid not null,
+  scope smallint not null check (scope between 0 and 1),
+  hold smallint not null check (hold between 0 and 2),
+  kind text collate "C" not null,
+  key text collate "C" not null,
+  primary key (scope, kind, key)
+) with (fillfactor = 80);
+create index unique_key_job on towpath.unique_key (job);
+create index unique_key_until on towpath.unique_key (until_at) where until_at is not null;
+
 create table towpath.worker (
   worker bigint primary key,
   incarnation uuid not null unique,

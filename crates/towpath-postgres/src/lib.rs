@@ -16,6 +16,7 @@ mod error;
 mod extend;
 mod hints;
 mod inspect;
+mod items;
 mod lanes;
 mod low_water;
 mod migrate;
@@ -38,6 +39,7 @@ mod tests;
 mod told;
 mod transact;
 mod turn;
+mod within;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
@@ -45,3 +47,4 @@ pub use store::{PostgresOptions, PostgresStore};
 /// The driver, of which a transactional step is given a client.
 pub use tokio_postgres;
 pub use transact::PostgresBody;
+pub use within::{EnqueueText, SignalText};

@@ -111,6 +111,7 @@ queries! {
         INT8, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY, BOOL_ARRAY
     );
+    EnqueueItems = "enqueue_items" (TEXT, INT8);
     EntryList = "entry_list" (UUID, INT4, INT8, INT4);
     ExistingGraphs = "existing_graphs" (UUID_ARRAY);
     ExistingJobs = "existing_jobs" (UUID_ARRAY);
@@ -153,6 +154,7 @@ queries! {
     PruneFind = "prune_find" ();
     PruneGraph = "prune_graph" (INT8);
     PruneJobs = "prune_jobs" (INT4);
+    PruneKeys = "prune_keys" (INT4);
     PruneMark = "prune_mark" (INT8);
     PruneNodes = "prune_nodes" (INT8, INT4);
     QueueList = "queue_list" ();

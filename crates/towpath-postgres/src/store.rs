@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -68,12 +68,14 @@ pub(crate) struct Inner {
     turn: Link,
     beat: Link,
     piece: Link,
-    schema: String,
+    pub(crate) schema: String,
     pub(crate) lanes: Lanes,
     pub(crate) hints: Hints,
     pub(crate) channel: Channel,
     pub(crate) combine: Combine,
     marks: Mutex<LowWater>,
+    /// Whether every batch goes by the function of the schema. For tests.
+    pub(crate) by_function: AtomicBool,
     /// Rows of the hot tables that were deleted since they were vacuumed.
     gone: AtomicU64,
     vacuumed_at: Mutex<Instant>,
@@ -122,6 +124,7 @@ impl PostgresStore {
             channel: Channel::new(&schema, random()),
             combine: Combine::default(),
             marks: Mutex::new(LowWater::new(Instant::now())),
+            by_function: AtomicBool::new(false),
             gone: AtomicU64::new(0),
             vacuumed_at: Mutex::new(Instant::now()),
             server,
@@ -190,6 +193,12 @@ impl PostgresStore {
              where job = (select key from {name}.job where id = '{job}')"
         );
         self.batch(text).await
+    }
+
+    /// Sends every batch of jobs and graphs by the function that an application's transactions use. For tests.
+    #[doc(hidden)]
+    pub fn enqueue_by_function(&self) {
+        self.inner.by_function.store(true, Ordering::Relaxed);
     }
 
     /// Drops the schema with everything in it. For tests.
@@ -277,7 +286,7 @@ impl News {
         self.undecided |= other.undecided;
     }
 
-    fn ring(self, inner: &Arc<Inner>) {
+    pub(crate) fn ring(self, inner: &Arc<Inner>) {
         hints::notify(inner, &self);
         self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         for queue in self.ready {
@@ -478,6 +487,10 @@ impl Store for PostgresStore {
             let inner = Arc::clone(&inner);
             async move { migrate::migrate(session, &inner.schema).await }
         })
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn inspect(&self) -> &dyn Inspect {

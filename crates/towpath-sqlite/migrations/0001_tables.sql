@@ -225,6 +225,21 @@ create table edge (
     primary key (parent, ord)
 ) strict, without rowid;
 
+-- Who has a unique key. `scope` 0: of a kind, 1: of a graph's name. Whether it is still held is seen from its job.
+create table unique_key (
+    scope integer not null check (scope between 0 and 1),
+    kind text not null,
+    key text not null,
+    job integer not null,
+    id blob not null check (length(id) = 16),
+    hold integer not null check (hold between 0 and 2),
+    at integer not null,
+    until_at integer,
+    primary key (scope, kind, key)
+) strict, without rowid;
+create index unique_key_job on unique_key (job);
+create index unique_key_until on unique_key (until_at) where until_at is not null;
+
 create table worker (
     worker integer primary key,
     incarnation blob not null check (length(incarnation) = 16),

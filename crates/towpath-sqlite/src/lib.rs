@@ -51,6 +51,8 @@ mod store;
 mod transact;
 mod turn;
 mod tx;
+mod unique;
+mod within;
 
 #[cfg(test)]
 mod tests;

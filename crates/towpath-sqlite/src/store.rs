@@ -56,6 +56,10 @@ impl SqliteStore {
         self.core.commits.counts()
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Core {
         &self.core
@@ -216,6 +220,10 @@ impl Store for SqliteStore {
 
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
         Box::pin(self.core.submit("migrate", Commit::Durable, |tx| migrate::migrate(tx.db.conn)))
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn inspect(&self) -> &dyn Inspect {

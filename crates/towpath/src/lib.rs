@@ -43,6 +43,7 @@ mod failure;
 mod graph;
 mod handler;
 mod host;
+mod intake;
 mod job;
 mod log;
 mod middleware;
@@ -53,6 +54,7 @@ mod registry;
 mod requeue;
 mod states;
 pub mod testing;
+mod within;
 mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
@@ -74,18 +76,19 @@ pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
 pub use states::State;
+pub use within::{Enlist, SqlText, Within};
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
 pub use towpath_macros::{Branch, Job, durable, step};
 
 pub use towpath_core as core;
-pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
+pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream, Wake};
 pub use towpath_core::{
-    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem,
-    GraphRules, InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId, GraphName,
+    GraphProblem, GraphRules, Hold, InvalidGraph, InvalidName, JobId, JobRules, KeyHolder, Kind, Label, MemoryStore,
+    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind,
+    State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.

@@ -218,6 +218,7 @@ impl<S: Subject> Runner<S> {
             total.nodes += pruned.nodes;
             total.graphs += pruned.graphs;
             total.arrivals += pruned.arrivals;
+            total.keys += pruned.keys;
             if word != "all" || pruned.is_empty() {
                 break;
             }
@@ -227,6 +228,7 @@ impl<S: Subject> Runner<S> {
             .count("nodes", total.nodes)
             .count("graphs", total.graphs)
             .count("arrivals", total.arrivals)
+            .count("keys", total.keys)
             .end();
         Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
     }

@@ -6,10 +6,12 @@ use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, Role, Standing, Ve
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
-use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, UniqueKey};
 use crate::payload::Payload;
 use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
+
+use super::unique::{Scope, UniqueRow};
 
 /// A number from the store's one ascending sequence: of a job, a graph, a worker, an audit line, or an
 /// arrival.
@@ -58,6 +60,10 @@ pub(super) struct Tables {
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
+
+    pub(super) unique: BTreeMap<(Scope, UniqueKey), UniqueRow>,
+    pub(super) unique_by_owner: BTreeMap<Key, (Scope, UniqueKey)>,
+    pub(super) unique_until: BTreeSet<(Timestamp, (Scope, UniqueKey))>,
 
     pub(super) worker: BTreeMap<Key, WorkerRow>,
     pub(super) worker_by_incarnation: BTreeMap<Incarnation, Key>,

@@ -26,4 +26,6 @@ mod runs;
 mod stores;
 mod transfers;
 mod two_processes;
+mod unique;
+mod within;
 mod workers;

@@ -72,7 +72,7 @@ impl<'s> Driver<'s> {
         let name = GraphName::new("random").unwrap();
         let fail_fast = chance.percent(30);
         let rules = GraphRules { fail_fast, ..GraphRules::default() };
-        let graph = NewGraph { id, name, rules, input: None, nodes: new, edges };
+        let graph = NewGraph { id, name, rules, input: None, unique: None, nodes: new, edges };
         let item = Item::Graph(Box::new(graph.prepare().map_err(|e| e.to_string())?));
         let placed = self.store.enqueue(Enqueue { items: vec![item] }).await.map_err(|e| e.to_string())?;
         same("placed", &placed.items[0], &Ok(Placed::Inserted))?;
