@@ -138,6 +138,9 @@ impl RandomScript {
             say(format!("input={{\"x\":{}}}", chance.below(9)));
         }
         say(format!("attempts={} base=500ms", 1 + chance.below(4)));
+        if chance.percent(8) {
+            say(parent(chance));
+        }
         if chance.percent(30) {
             say(format!("crash_limit={}", 1 + chance.below(2)));
         }
@@ -275,7 +278,8 @@ impl RandomScript {
         }
         let keep = if self.chance.percent(70) { " keep=60s keep_failed=60s" } else { "" };
         let fail_fast = if self.chance.percent(20) { " fail_fast" } else { "" };
-        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}"), lines)
+        let parent = if self.chance.percent(20) { format!(" {}", parent(&mut self.chance)) } else { String::new() };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{parent}"), lines)
     }
 
     fn append(&mut self) -> Command {
@@ -525,4 +529,10 @@ impl fmt::Display for Mix {
         }
         Ok(())
     }
+}
+
+/// A run that may be there, and mostly a place at which it waits: few, so that two children tell of the same.
+fn parent(chance: &mut Chance) -> String {
+    let place = if chance.percent(80) { format!(":{}", 2 + chance.below(12)) } else { String::new() };
+    format!("parent={RUN}{}{place}", chance.below(RUNS))
 }

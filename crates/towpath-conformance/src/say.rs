@@ -139,6 +139,8 @@ pub(crate) fn rules(line: Line, rules: &JobRules) -> Line {
         .maybe("crash_limit", (rules.crash_limit != JobRules::default().crash_limit).then_some(rules.crash_limit))
         .maybe("keep", span_of(rules.keep_us))
         .maybe("keep_failed", span_of(rules.keep_failed_us))
+        .maybe("parent", rules.parent.as_ref().map(|parent| &parent.run))
+        .maybe("awaits", rules.parent.as_ref().and_then(|parent| parent.awaits.as_ref()))
 }
 
 fn graph_rules(line: Line, rules: &GraphRules) -> Line {

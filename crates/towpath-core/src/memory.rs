@@ -67,8 +67,13 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction =
-            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
+        let mut transaction = Transaction {
+            now: self.clock.now(),
+            tables: &mut tables,
+            news: News::default(),
+            stops: Vec::new(),
+            tells: Vec::new(),
+        };
         let answer = verb(&mut transaction)?;
         let news = transaction.news;
         drop(tables);
@@ -181,6 +186,8 @@ struct Transaction<'a> {
     news: News,
     /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
     stops: Vec<(tables::Key, StopReason)>,
+    /// What ends tell to runs. It is written once all that the verb settles is judged.
+    tells: Vec<Arrival>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.

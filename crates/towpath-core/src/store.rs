@@ -8,6 +8,7 @@
 //! the caller does not know which. A repeated turn answers that question.
 
 mod apply;
+mod child;
 mod commits;
 mod enqueue;
 mod error;
@@ -23,6 +24,7 @@ mod transact;
 mod turn;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
+pub use child::{Child, ChildEnd, Parent, Telling};
 pub use commits::{CommitCounts, Commits};
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};

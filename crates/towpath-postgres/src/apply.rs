@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp, fault};
+use towpath_core::{Cause, GraphId, JobId, JobRules, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release, standing};
-use crate::rows::{json, state, stop, with};
+use crate::rows::{json, rules, state, stop, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
 use crate::signal;
@@ -82,11 +82,18 @@ impl Orders<'_> {
             let lone = row.try_get::<_, Option<i64>>(2)?.is_none();
             found.insert(
                 JobId::from(row.try_get::<_, Uuid>(0)?),
-                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)?, run: row.try_get(4)? },
+                Found {
+                    key: row.try_get(1)?,
+                    lone,
+                    is_end: row.try_get(3)?,
+                    run: row.try_get(4)?,
+                    rules: rules(row.try_get(5)?),
+                },
             );
         }
         // A run must not park or end unseen from here on.
-        let runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
+        let mut runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
+        runs.extend(found.values().filter_map(|job| Some(job.rules.parent.as_ref()?.run.as_str())));
         signal::lock(self.session, &runs).await?;
         let mut answers = vec![Changed::Unknown; ends.len()];
         let mut open: Vec<usize> = (0..ends.len()).filter(|at| found.contains_key(&ends[*at].0)).collect();
@@ -146,7 +153,7 @@ impl Orders<'_> {
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
-                let ending = Ending { counters: *counters, ..(*ending).clone() };
+                let ending = Ending { counters: *counters, tells: job.rules.tells(), ..(*ending).clone() };
                 plan.end_job(job.key, &ending, started.get(&job.key).copied(), job.lone, now);
                 if let Some(record) = &ending.record {
                     plan.record(job.key, record, now);
@@ -185,7 +192,7 @@ impl Orders<'_> {
                 }
             };
         }
-        self.told.append(told::tell(session, now, &tell, &note_of(self.order)).await?);
+        self.told.append(told::cancel(session, now, &tell, &note_of(self.order)).await?);
         if !asked.is_empty() {
             session.run(Query::AskCancel, &[&asked, &causes]).await?;
             self.news.cancel = true;
@@ -281,6 +288,7 @@ struct Found {
     is_end: bool,
     /// The run that it is.
     run: Option<String>,
+    rules: JobRules,
 }
 
 fn note_of(order: &Order) -> CancelNote {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
+use towpath_core::store::{Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
 use towpath_core::{End, GraphId, Incarnation, JobId, StopReason, Timestamp, fault, limits};
 use uuid::Uuid;
 
@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     /// Undecided nodes that were put back.
     pub(crate) back: Vec<i64>,
     pub(crate) lanes: Vec<i32>,
+    /// What ends tell to runs that wait for them.
+    tells: Vec<Arrival>,
 }
 
 columns!(Ends of EndRow {
@@ -168,9 +170,9 @@ impl Plan {
         Ok((plan, answers))
     }
 
-    /// Whether anything is settled that has children or must be decided again.
+    /// Whether nothing is settled that has children, must be decided again, or is told to a run.
     pub(crate) fn is_lone(&self) -> bool {
-        self.nodes.is_empty() && self.back.is_empty()
+        self.nodes.is_empty() && self.back.is_empty() && self.tells.is_empty()
     }
 
     /// Settles an item, and appends to the journal if it is of a run.
@@ -279,6 +281,7 @@ impl Plan {
         if let Some(output) = &ending.output {
             self.outputs.push(OutputRow { job, codec: output.codec.code(), bytes: output.bytes.to_vec() });
         }
+        self.tells.extend(ending.arrival());
         if !lone {
             self.nodes.push(job);
             self.stops.extend(ending.stop.is_some().then_some(job));
@@ -317,6 +320,7 @@ impl Plan {
         let ending = Ending::plain(End::Succeeded, None, closing.keep, Counters::default());
         self.end_job(row.try_get(0)?, &ending, None, false, now);
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
+        self.tells.extend(closing.arrival());
         let counts: Vec<_> = closing.counts.iter().map(|c| (c.end.code(), c.role.bits(), c.nodes)).collect();
         self.closed.push(ClosedRow {
             graph,
@@ -346,7 +350,9 @@ impl Plan {
         let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
-        Ok(Written { graphs_ended, told: hold_back(session, now, &self.stops).await? })
+        let mut told = told::tell(session, now, &self.tells).await?;
+        told.append(hold_back(session, now, &self.stops).await?);
+        Ok(Written { graphs_ended, told })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use rusqlite::params;
-use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, Telling, WhileRunning,
+};
 use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason, fault};
 
 use crate::error::Fault;
@@ -57,7 +59,8 @@ impl Tx<'_, '_> {
             return Ok(Changed::Asked);
         }
         let Some(counters) = self.take_unstarted(&facts)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let over = self.end(&facts, &Ending { counters, ..ending.clone() }, None)?;
+        let tells = self.told_of(facts.key)?;
+        let over = self.end(&facts, &Ending { counters, tells, ..ending.clone() }, None)?;
         self.release_to_nobody(&[over])?;
         Ok(Changed::Ended)
     }
@@ -65,10 +68,18 @@ impl Tx<'_, '_> {
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, facts: &Facts, ending: &Ending) -> Result<Changed, Fault> {
         let Some(taken) = self.take_running(facts.key)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let over = self.end(facts, &Ending { counters: taken.counters, ..ending.clone() }, Some(taken.started_at))?;
+        let ending = Ending { counters: taken.counters, tells: self.told_of(facts.key)?, ..ending.clone() };
+        let over = self.end(facts, &ending, Some(taken.started_at))?;
         self.release_to_nobody(&[over])?;
         self.ring_cancel();
         Ok(Changed::Ended)
+    }
+
+    /// The run that is told of a job's end, as its rules say.
+    fn told_of(&mut self, job: i64) -> Result<Option<Box<Telling>>, Fault> {
+        // An order is not refused for rules that cannot be read.
+        let rules = self.db.one(Query::JobRules, [job], |row| Ok(rows::rules(row, 0).unwrap_or_default()))?;
+        Ok(rules.tells())
     }
 
     /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.

@@ -62,7 +62,7 @@ impl Tx<'_, '_> {
                 let started_at = (held.decide == Decide::Handler).then_some(held.started_at);
                 ended.push(self.end(&held.facts, ending, started_at)?);
             }
-            Move::Close(closing) => self.close(&held, closing)?,
+            Move::Close(closing) => ended.extend(self.close(&held, closing)?),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
                 self.leave_undecided(job)?;
@@ -172,16 +172,17 @@ impl Tx<'_, '_> {
         Ok((Cow::Owned(Move::End(ending)), Settled::Cancelled))
     }
 
-    /// Ends a graph with its hidden last node.
-    fn close(&mut self, held: &Held, closing: &Closing) -> Result<(), Fault> {
-        let Some(graph) = held.facts.graph else { return Ok(()) };
-        self.end(&held.facts, &Ending::plain(End::Succeeded, None, closing.keep, held.counters), None)?;
+    /// Ends a graph with its hidden last node; answers that, if somebody is to be told.
+    fn close(&mut self, held: &Held, closing: &Closing) -> Result<Option<Over>, Fault> {
+        let Some(graph) = held.facts.graph else { return Ok(None) };
+        let over = self.end(&held.facts, &Ending::plain(End::Succeeded, None, closing.keep, held.counters), None)?;
         let counts: Vec<_> =
             closing.counts.iter().map(|count| json!([count.end.code(), count.role.bits(), count.nodes])).collect();
         let prune_at = (self.now + closing.keep).as_micros();
         let row = params![graph, closing.end.code(), self.now_us(), json!(counts).to_string(), prune_at];
         let id = self.db.one(Query::GraphClose, row, |row| rows::graph_id(row, 0))?;
         self.ring_end(Hint::GraphEnded(id));
-        Ok(())
+        let tells = closing.arrival();
+        Ok(tells.is_some().then(|| Over { is_node: false, tells, ..over }))
     }
 }

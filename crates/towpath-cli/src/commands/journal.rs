@@ -53,6 +53,7 @@ pub(super) fn in_words(entry: &Entry) -> String {
         Entry::Failed { pos, failures, error, .. } => {
             format!("failed at {pos}, for the {failures}. time: {}", words::short(error))
         }
+        Entry::Started { pos } => format!("started the child at {pos}"),
         Entry::Patched { id } => format!("patched {id}"),
         Entry::Done { pos, op, at, outcome, .. } => {
             format!("{} {} at {pos}: {}", words::instant(*at), name(op), words::short(outcome.json()))

@@ -104,7 +104,7 @@ fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, S
         ("decide", Held::Decision(undecided)) => return Ok(settle_decision(undecided)),
         ("crashed", Held::Rescued(head) | Held::Job(head)) => return Ok(settle_rescued(head, now)),
         ("close", held) => {
-            let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO };
+            let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO, tells: None };
             return Ok(raw(held.fence(), Move::Close(closing)));
         }
         ("stay", Held::Job(head)) => {

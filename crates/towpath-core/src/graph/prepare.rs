@@ -11,6 +11,7 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
+use crate::store::Parent;
 
 /// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
 #[derive(Clone, Debug)]
@@ -47,6 +48,22 @@ impl PreparedGraph {
     /// Its edges, in the order of their place.
     pub fn edges(&self) -> &[PreparedEdge] {
         &self.edges
+    }
+    /// The same graph as what a run starts at a place: its ids follow from that place.
+    pub fn as_child(mut self, of: JobId, chapter: u32, place: u32) -> Self {
+        self.id = GraphId::child_of(of, chapter, place);
+        for (part, node) in (0..).zip(&mut self.nodes) {
+            let is_end = node.role.has(Role::END);
+            node.job.id = if is_end { JobId::end_of(self.id) } else { JobId::child_of(of, chapter, place, part) };
+        }
+        self
+    }
+    /// The same graph, with the run that has started it: a rule of its `end`.
+    pub fn with_parent(mut self, parent: Parent) -> Self {
+        if let Some(end) = self.nodes.last_mut() {
+            end.job.rules.parent = Some(parent);
+        }
+        self
     }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {

@@ -6,7 +6,9 @@ use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
+use crate::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, Telling, WhileRunning,
+};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -66,7 +68,7 @@ impl Transaction<'_> {
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters, ..ending }, None);
+        self.end(job, Ending { counters, tells: self.told_of(job), ..ending }, None);
         self.release_to_nobody(&[job]);
         Changed::Ended
     }
@@ -74,10 +76,16 @@ impl Transaction<'_> {
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
         let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters: row.counters, ..ending }, Some(row.started_at));
+        let tells = self.told_of(job);
+        self.end(job, Ending { counters: row.counters, tells, ..ending }, Some(row.started_at));
         self.release_to_nobody(&[job]);
         self.news.cancel = true;
         Changed::Ended
+    }
+
+    /// The run that is told of a job's end, as its rules say.
+    fn told_of(&self, job: Key) -> Option<Box<Telling>> {
+        self.tables.job.get(&job).and_then(|row| row.new.rules.tells())
     }
 
     /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.

@@ -125,8 +125,9 @@ impl Transaction<'_> {
         if self.tables.is_undecided(job) {
             self.leave_undecided(job);
         } else if let Some(cause) = row.cancel {
-            let keep = self.tables.job.get(&job).map(|job| job.new.rules.keep(End::Cancelled));
-            let ending = Ending::plain(End::Cancelled, Some(cause), keep.unwrap_or_default(), counters);
+            let rules = self.tables.job.get(&job).map(|job| job.new.rules.clone()).unwrap_or_default();
+            let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
+            let ending = Ending { tells: rules.tells(), ..ending };
             self.end(job, ending, Some(row.started_at));
             return true;
         } else {
@@ -138,6 +139,7 @@ impl Transaction<'_> {
     /// Writes a job's end. Its row elsewhere is gone already; its children are still to be counted.
     pub(super) fn end(&mut self, job: Key, ending: Ending, started_at: Option<Timestamp>) {
         let Some(row) = self.tables.job.get(&job) else { return };
+        self.tells.extend(ending.arrival());
         if !self.tables.is_end(job) {
             self.news.ended.push(row.new.id);
         }

@@ -95,6 +95,7 @@ impl Transaction<'_> {
     fn close(&mut self, job: Key, closing: Closing, counters: Counters) {
         let Some(graph) = self.tables.node.get(&job).map(|node| node.graph) else { return };
         let ending = Ending::plain(End::Succeeded, None, closing.keep, counters);
+        self.tells.extend(closing.arrival());
         self.end(job, ending, None);
         let over = OverRow { end: closing.end, ended_at: self.now, prune_at: self.now + closing.keep };
         if let Some(row) = self.tables.graph.get_mut(&graph) {

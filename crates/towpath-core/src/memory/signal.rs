@@ -40,14 +40,18 @@ impl Transaction<'_> {
         self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now, prune_at });
     }
 
+    /// Puts an arrival of our own into an inbox, however full it is, unless its dedup key is there.
+    pub(super) fn tell(&mut self, arrival: Arrival) {
+        let is_same = |key: &String| self.tables.arrival_by_dedup.contains(&(arrival.run.clone(), key.clone()));
+        if !arrival.dedup.as_ref().is_some_and(is_same) {
+            self.keep_arrival(arrival);
+        }
+    }
+
     /// Tells a run that it is cancelled, however full its inbox is.
     pub(super) fn tell_of_cancel(&mut self, job: Key, note: &CancelNote) {
         let Some(run) = self.tables.run.get(&job).map(|row| row.id.clone()) else { return };
-        let arrival = Arrival::cancel(run.clone(), note);
-        if self.tables.arrival_by_dedup.contains(&(run, CancelNote::NAME.to_owned())) {
-            return;
-        }
-        self.keep_arrival(arrival);
+        self.tell(Arrival::cancel(run, note));
     }
 
     /// Tells those runs of a graph that have begun and that its stop cancels.

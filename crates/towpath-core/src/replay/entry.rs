@@ -61,6 +61,10 @@ pub enum OpKind {
     Timer,
     /// A wait for a signal.
     Signal,
+    /// A job, graph or run that was started, and the wait for its end.
+    Child,
+    /// The same without the wait.
+    Detached,
 }
 
 impl OpKind {
@@ -73,6 +77,8 @@ impl OpKind {
             Self::Transact => "transaction",
             Self::Timer => "timer",
             Self::Signal => "signal",
+            Self::Child => "child",
+            Self::Detached => "detached child",
         }
     }
 }
@@ -132,6 +138,11 @@ pub enum Entry {
         /// When it is over, if it is a timer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due: Option<Timestamp>,
+    },
+    /// The child of an operation is stored: it need not be started again.
+    Started {
+        /// The place of the operation.
+        pos: Pos,
     },
     /// An attempt of a step has failed and it is to be tried again.
     Failed {

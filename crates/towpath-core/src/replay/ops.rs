@@ -15,6 +15,7 @@ use super::record::Record;
 use super::waker;
 use crate::fingerprint::mix;
 use crate::name::Label;
+use crate::store::{Child, Parent};
 use crate::time::Timestamp;
 
 /// What a step is to do. The engine carries it and does not look inside.
@@ -43,6 +44,16 @@ pub enum Wants {
     Instant(Timestamp),
     /// The next signal of this name.
     Signal(Label),
+    /// That a child ends, which is started first. It is started even if nobody waits for it any more by then, and is to be
+    /// cancelled after that.
+    Child {
+        /// How to start it.
+        work: Work,
+        /// The arrival that tells of its end.
+        label: Label,
+        /// Whom to cancel.
+        child: Child,
+    },
 }
 
 /// Work to start, once what caused it is on disk.
@@ -90,6 +101,10 @@ pub(super) struct State {
     /// Whether a line was caused that must be on disk before any command of it starts.
     pub(super) must_commit: bool,
     closed: Vec<Pos>,
+    /// Children that nobody waits for any more.
+    lost: Vec<Lost>,
+    /// Children that were started and have not ended, by place.
+    children: BTreeMap<Pos, Label>,
     pub(super) now: Timestamp,
     pub(super) began_at: Timestamp,
     draws: u64,
@@ -111,6 +126,18 @@ enum SlotKind {
     Work,
     Timer(Timestamp),
     Signal(Label),
+    Child(Label, Child),
+}
+
+/// A child that nobody waits for any more: it is to be cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The operation.
+    pub pos: Pos,
+    /// The arrival that tells of its end.
+    pub label: Label,
+    /// Whom to cancel.
+    pub child: Child,
 }
 
 impl Ops {
@@ -131,6 +158,8 @@ impl Ops {
             is_patched: false,
             must_commit: false,
             closed: Vec::new(),
+            lost: Vec::new(),
+            children: BTreeMap::new(),
             now: began_at,
             began_at,
             draws: 0,
@@ -221,12 +250,25 @@ impl Ops {
     pub fn close(&self, pos: Pos) {
         let mut state = self.lock();
         let slot = state.close(pos);
+        if let Some(Slot { ready: None, kind: SlotKind::Child(label, child), .. }) = &slot {
+            // What was opened is in the journal, so it is started whatever becomes of the wait: then replay sees the same.
+            let lost = Lost { pos, label: label.clone(), child: *child };
+            state.lost.push(lost);
+            drop(state);
+            drop(slot);
+            return;
+        }
         let command = state.commands.remove(&pos);
         if slot.as_ref().is_some_and(|slot| slot.ready.is_none() && matches!(slot.kind, SlotKind::Work)) {
             state.closed.push(pos);
         }
         drop(state);
         drop((slot, command));
+    }
+
+    /// The children that were started, and whose ends the function was not told: place and arrival.
+    pub fn children(&self) -> Vec<(Pos, Label)> {
+        self.lock().children.iter().map(|(pos, label)| (*pos, label.clone())).collect()
     }
 
     /// The instant at which the function was last told something.
@@ -305,6 +347,16 @@ impl State {
                 self.signals.entry(label.clone()).or_default().insert(pos);
                 (SlotKind::Signal(label), true)
             }
+            Wants::Child { work, label, child } => {
+                if !is_done && !self.record.is_started(pos) {
+                    self.commands
+                        .insert(pos, Command { pos, ident: ident.clone(), work, failed: None, is_lost: false });
+                }
+                self.must_commit |= !is_known;
+                self.signals.entry(label.clone()).or_default().insert(pos);
+                self.children.insert(pos, label.clone());
+                (SlotKind::Child(label, child), true)
+            }
         };
         if is_lasting && !is_known && !pos.is_reserved() {
             self.opened.insert(pos, Entry::Opened { pos, op: ident.clone(), due: due_of_entry });
@@ -327,7 +379,7 @@ impl State {
             SlotKind::Timer(due) => {
                 self.timers.remove(&(*due, pos));
             }
-            SlotKind::Signal(label) => {
+            SlotKind::Signal(label) | SlotKind::Child(label, _) => {
                 if let Some(waits) = self.signals.get_mut(label) {
                     waits.remove(&pos);
                     if waits.is_empty() {
@@ -348,6 +400,16 @@ impl State {
         let (waker, ident) = (slot.waker.take(), slot.ident.clone());
         let kind = std::mem::replace(&mut slot.kind, SlotKind::Work);
         self.stop_waiting(pos, &kind);
+        match &kind {
+            SlotKind::Child(..) => {
+                self.children.remove(&pos);
+            }
+            // The end of a child that was waited for elsewhere before.
+            SlotKind::Signal(label) if label.as_str().starts_with(Parent::PREFIX) => {
+                self.children.retain(|_, awaited| awaited != label);
+            }
+            _ => {}
+        }
         Some((waker, ident, self.commands.remove(&pos)))
     }
 
@@ -406,6 +468,10 @@ impl State {
 
     pub(super) fn take_closed(&mut self) -> Vec<Pos> {
         std::mem::take(&mut self.closed)
+    }
+
+    pub(super) fn take_lost(&mut self) -> Vec<Lost> {
+        std::mem::take(&mut self.lost)
     }
 
     /// How the operation kind of an open slot reads, for people.

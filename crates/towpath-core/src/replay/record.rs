@@ -16,6 +16,8 @@ pub(super) struct Record {
     pub(super) taken: HashSet<i64>,
     /// How often steps have failed, and when they are tried again.
     failed: HashMap<Pos, (u32, Timestamp)>,
+    /// Operations whose children are stored.
+    started: HashSet<Pos>,
     idents: HashMap<Pos, Ident>,
     /// Recorded as opened, and not yet reached by the code.
     unreached: BTreeSet<Pos>,
@@ -46,6 +48,9 @@ impl Record {
         match entry {
             Entry::Began { at, version } => self.began = Some((at, version)),
             Entry::Opened { pos, op, .. } => self.note(pos, op),
+            Entry::Started { pos } => {
+                self.started.insert(pos);
+            }
             Entry::Failed { pos, failures, due, .. } => {
                 self.failed.insert(pos, (failures, due));
             }
@@ -96,6 +101,11 @@ impl Record {
     /// Whether its outcome is recorded.
     pub(super) fn is_done(&self, pos: Pos) -> bool {
         self.done.contains(&pos)
+    }
+
+    /// Whether its child is stored.
+    pub(super) fn is_started(&self, pos: Pos) -> bool {
+        self.started.contains(&pos)
     }
 
     pub(super) fn failures_of(&self, pos: Pos) -> Option<(u32, Timestamp)> {

@@ -14,6 +14,7 @@ use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
 
+use super::child::Telling;
 use super::error::{StoreError, StoreErrorKind};
 use super::served::Served;
 
@@ -163,12 +164,14 @@ pub struct Ending {
     pub record: Option<AttemptRecord>,
     /// What it holds its graph back for, if it does. A stop that is there already stays.
     pub stop: Option<StopReason>,
+    /// The run that is told of it in the same commit, if one waits for it.
+    pub tells: Option<Box<Telling>>,
 }
 
 impl Ending {
-    /// An end without output, branches or record.
+    /// An end without output, branches or record, that nobody is told of.
     pub fn plain(end: End, cause: Option<Cause>, keep: Duration, counters: Counters) -> Self {
-        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None, stop: None }
+        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None, stop: None, tells: None }
     }
 }
 
@@ -181,6 +184,8 @@ pub struct Closing {
     pub counts: Vec<Count>,
     /// How long the graph stays stored.
     pub keep: Duration,
+    /// The run that is told of it in the same commit, if one waits for it.
+    pub tells: Option<Box<Telling>>,
 }
 
 /// How an attempt ended that is worth a line of its own. A first attempt that succeeded is not.

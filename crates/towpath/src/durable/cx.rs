@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use towpath_core::replay::{Ident, Interrupt, OpKind, Ops, Outcome, Request, Wants, Work};
 use towpath_core::{JobId, Label, RunId, Timestamp, fingerprint};
 
+use super::frame::Run;
 use super::join::{self, Elapsed, Tuple};
 use super::op::Op;
 use super::race::{self, RaceTuple};
@@ -39,8 +40,7 @@ pub struct Cx<'r> {
 
 pub(super) struct Inner {
     pub(super) ops: Ops,
-    pub(super) job: JobId,
-    pub(super) id: RunId,
+    pub(super) run: Run,
     undos: Mutex<Vec<Undo>>,
 }
 
@@ -48,22 +48,27 @@ pub(super) struct Inner {
 pub(super) type Undo = Box<dyn FnOnce(&Cx<'static>) -> Op<'static, Result<(), String>> + Send>;
 
 impl<'r> Cx<'r> {
-    pub(super) fn new(ops: Ops, job: JobId, id: RunId) -> Self {
-        Self { inner: Arc::new(Inner { ops, job, id, undos: Mutex::default() }), run: PhantomData }
+    pub(super) fn new(ops: Ops, run: Run) -> Self {
+        Self { inner: Arc::new(Inner { ops, run, undos: Mutex::default() }), run: PhantomData }
     }
 
-    fn ops(&self) -> &Ops {
+    pub(super) fn ops(&self) -> &Ops {
         &self.inner.ops
     }
 
     /// The run's id.
     pub fn id(&self) -> &RunId {
-        &self.inner.id
+        &self.inner.run.id
     }
 
     /// The job that the run is.
-    pub fn job(&self) -> JobId {
-        self.inner.job
+    pub fn job_id(&self) -> JobId {
+        self.inner.run.job
+    }
+
+    /// Which of its chapters this is, from 1.
+    pub fn chapter(&self) -> u32 {
+        self.inner.run.chapter
     }
 
     // ---- steps --------------------------------------------------------------------------------
@@ -304,6 +309,6 @@ fn nothing(_: &Outcome) -> Result<(), String> {
 
 impl fmt::Debug for Cx<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cx").field("run", &self.inner.id).finish_non_exhaustive()
+        f.debug_struct("Cx").field("run", &self.inner.run.id).finish_non_exhaustive()
     }
 }

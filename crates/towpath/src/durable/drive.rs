@@ -1,6 +1,7 @@
 //! Drives one run from its claim to its park or its end: loads the journal, lets the function go on, commits, and only
 //! then starts its steps.
 
+mod children;
 mod inside;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -121,7 +122,7 @@ impl Drive {
         };
         let job = claimed.head.id;
         let entries = load(&client, job, &run).await?;
-        let of = frame::Run { job, id: run.id.clone() };
+        let of = frame::Run { job, id: run.id.clone(), chapter: run.chapter };
         let now = clock.0 + clock.1.elapsed();
         let mut problem = None;
         let make = |ops: towpath_core::replay::Ops| match function.body(&claimed.input, ops, &of) {
@@ -231,18 +232,20 @@ impl Driver {
                     return block(&mut self.commits, self.build, &interrupt).await;
                 }
             };
-            let Pass { entries, must_commit, commands, closed, ended, is_full } = pass;
+            let Pass { entries, must_commit, commands, closed, lost, ended, is_full } = pass;
             self.write(entries)?;
             self.must_commit |= must_commit;
             self.drop_closed(&closed);
             if let Some(end) = ended {
                 return self.end(end).await;
             }
+            let commands = self.start_children(commands, lost).await?;
             let commands = self.queue_inside(commands);
             if is_full {
                 self.commit(None).await?;
             } else if commands.is_empty() && self.in_flight.is_empty() && self.inside.is_empty() {
-                if self.rest().await? {
+                // What became of a child's start is news already.
+                if !self.live.has_news() && self.rest().await? {
                     return Ok(());
                 }
                 continue;

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
-use towpath_core::store::CancelNote;
+use towpath_core::replay::{Body, Entry, Ident, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
+use towpath_core::store::{CancelNote, Parent};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
 
 use super::cx::Cx;
@@ -19,6 +19,7 @@ use super::trap::Trapped;
 pub(crate) struct Run {
     pub(crate) job: JobId,
     pub(crate) id: RunId,
+    pub(crate) chapter: u32,
 }
 
 /// How a function ended.
@@ -57,7 +58,7 @@ where
     O: Serialize + Send + 'static,
     E: Serialize + fmt::Display + Send + 'static,
 {
-    let cx = Cx::<'static>::new(ops.clone(), run.job, run.id);
+    let cx = Cx::<'static>::new(ops.clone(), run);
     Box::pin(Trapped::new(framed(function, cx, input), ops))
 }
 
@@ -79,6 +80,7 @@ where
         Race3::B(note) => How::Cancelled(note),
         Race3::C(()) => How::Overdue,
     };
+    wait_for_children(ops).await;
     let mut undo_errors = Vec::new();
     if !matches!(how, How::Returned(Ok(_))) {
         while let Some(undo) = cx.pop_undo() {
@@ -96,6 +98,18 @@ fn listen(ops: &Ops) -> Op<'static, CancelNote> {
     let request = Request { ident: frame_ident(OpKind::Cancel), wants, place: None };
     let decode = |outcome: &Outcome| Ok(outcome.decode().unwrap_or_default());
     Op::new(ops, Pos::CANCEL, request, decode)
+}
+
+/// Children that the function has left behind have been asked to cancel. Nothing is undone, and the run does not end, while
+/// one of them goes on.
+async fn wait_for_children(ops: &Ops) {
+    for (child, label) in ops.children() {
+        let (pos, input) = (ops.claim(), u64::from(child.0));
+        let ident =
+            Ident { kind: OpKind::Signal, name: Parent::PREFIX.trim_end_matches('.').into(), version: 0, input };
+        let request = Request { ident, wants: Wants::Signal(label), place: None };
+        Op::new(ops, pos, request, |_| Ok(())).await;
+    }
 }
 
 fn limit(ops: &Ops, limit: std::time::Duration) -> Op<'static, ()> {

@@ -1,7 +1,7 @@
 //! A graph that was checked: a value to look at, and to enqueue.
 
 use towpath_core::store::{Item, Placed};
-use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
+use towpath_core::{GraphEnd, GraphId, GraphName, JobId, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
 
 use super::GraphBuilder;
 use crate::client::{Client, JobHandle};
@@ -23,6 +23,11 @@ impl Graph {
 
     pub(super) fn new(prepared: PreparedGraph, edges: Vec<NewEdge>) -> Self {
         Self { prepared, edges }
+    }
+
+    /// The same graph as what a run starts.
+    pub(crate) fn as_child(&self, of: JobId, chapter: u32, place: u32) -> PreparedGraph {
+        self.prepared.clone().as_child(of, chapter, place)
     }
 
     /// Its id.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, History, Outcome};
-use towpath_core::store::CancelNote;
-use towpath_core::{Cause, ManualClock, MemoryStore, Payload, State, Timestamp};
+use towpath_core::store::{CancelNote, ChildEnd};
+use towpath_core::{Cause, GraphEnd, ManualClock, MemoryStore, Payload, State, Timestamp};
 
-use super::shell::{Ended, Shell};
+use super::shell::{ChildStub, Ended, Shell, child_stub};
 use crate::client::Client;
 use crate::durable::{Durable, How, RunError, Signal, Step};
 use crate::error::OutputError;
+use crate::failure::Failure;
+use crate::job::Job;
 use crate::states::States;
 
 /// Runs a durable function in virtual time, without a store: waits cost nothing, and it can die anywhere.
@@ -33,6 +35,7 @@ pub(super) struct Plan {
     pub(super) client: Client,
     pub(super) states: States,
     pub(super) stubs: HashMap<&'static str, Stub>,
+    pub(super) children: HashMap<String, ChildStub>,
     pub(super) signals: Vec<(Duration, String, Payload)>,
     pub(super) seed: u64,
     /// Dies here: at the commit with this number, before it for an even point and after it for an odd one.
@@ -82,6 +85,7 @@ where
             client,
             states: States::default(),
             stubs: HashMap::new(),
+            children: HashMap::new(),
             signals: Vec::new(),
             seed: 0,
             crash_at: None,
@@ -110,6 +114,36 @@ where
         F: Serialize,
     {
         self.plan.stubs.insert(step.name(), crate::durable::stub(stub));
+        self
+    }
+
+    /// Says how runs of this function end that the run starts.
+    #[must_use]
+    pub fn child<A, B, F>(
+        mut self,
+        function: Durable<A, B, F>,
+        stub: impl Fn(A) -> Result<B, F> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        B: Serialize,
+        F: Serialize + fmt::Display,
+    {
+        self.plan.children.insert(function.name().into(), child_stub(stub));
+        self
+    }
+
+    /// Says how jobs of a kind end that the run starts.
+    #[must_use]
+    pub fn child_job<J: Job>(mut self, stub: impl Fn(J) -> Result<J::Output, Failure> + Send + Sync + 'static) -> Self {
+        self.plan.children.insert(J::KIND.into(), child_stub(stub));
+        self
+    }
+
+    /// Says how graphs of a name end that the run starts.
+    #[must_use]
+    pub fn child_graph(mut self, name: &str, end: GraphEnd) -> Self {
+        self.plan.children.insert(name.into(), Arc::new(move |_| ChildEnd::Graph { end }));
         self
     }
 

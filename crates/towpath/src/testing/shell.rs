@@ -1,5 +1,7 @@
 //! The shell around a run in a test: a journal in memory, virtual time, and a death where one is planned.
 
+mod children;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +17,7 @@ use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::run::{Plan, START};
 use crate::durable::{Durable, Erased, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+pub(super) use children::{ChildStub, stub as child_stub};
 
 /// The job of every run in a test.
 pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
@@ -39,6 +42,7 @@ pub(super) struct Shell<'p> {
     journal: Vec<Entry>,
     pending: Vec<Entry>,
     at_work: BTreeMap<Pos, AtWork>,
+    children: children::Children,
     /// Steps that have failed and are tried again at an instant.
     waiting: BTreeMap<(Timestamp, Pos), AtWork>,
     commits_at: Vec<usize>,
@@ -82,6 +86,7 @@ impl<'p> Shell<'p> {
             journal: Vec::new(),
             pending: Vec::new(),
             at_work: BTreeMap::new(),
+            children: children::Children::default(),
             waiting: BTreeMap::new(),
             commits_at: Vec::new(),
             commits: 0,
@@ -97,12 +102,12 @@ impl<'p> Shell<'p> {
         let mut live = self.rebuild();
         let mut done = Vec::new();
         for _ in 0..EVENTS_MAX {
-            if self.plan.evicts && self.pending.is_empty() {
+            if self.plan.evicts && self.pending.is_empty() && !live.has_news() {
                 live = self.rebuild();
             }
             self.deliver(&mut live, &mut done);
             let pass = live.pass(self.now).unwrap_or_else(|interrupt| panic!("the run is stopped: {interrupt}"));
-            let Pass { entries, must_commit, commands, closed, ended, .. } = pass;
+            let Pass { entries, must_commit, commands, closed, lost, ended, .. } = pass;
             self.pending.extend(entries);
             for pos in closed {
                 if self.at_work.remove(&pos).is_none() {
@@ -112,7 +117,7 @@ impl<'p> Shell<'p> {
             if let Some(end) = &ended {
                 self.pending.push(end.entry(self.now));
             }
-            let rests = commands.is_empty() && self.at_work.is_empty();
+            let rests = commands.is_empty() && self.at_work.is_empty() && self.children.is_empty();
             if (must_commit || ended.is_some() || rests) && !self.commit() {
                 live = self.rebuild();
                 continue;
@@ -120,12 +125,20 @@ impl<'p> Shell<'p> {
             if let Some(end) = ended {
                 return end;
             }
+            let commands = self.start_children(commands, &mut live);
+            lost.iter().for_each(|lost| self.children.cancel(lost));
             let (waits, is_lost) = (live.waits(), self.start(commands));
             for pos in is_lost {
                 live.completed(pos, self.now, step_lost());
             }
+            if live.has_news() {
+                continue;
+            }
             let next = self.choose(waits, &live);
             let Some(pos) = next else { continue };
+            if self.children.finish(pos, self.now) {
+                continue;
+            }
             if self.at_work.get(&pos).is_some_and(|step| step.work.is_inside() && !self.is_stubbed(step)) {
                 if !self.transact(pos, &mut live) {
                     live = self.rebuild();
@@ -138,7 +151,7 @@ impl<'p> Shell<'p> {
     }
 
     fn rebuild(&self) -> Live<RunEnd> {
-        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run) };
+        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run), chapter: 1 };
         let input = Payload::json_bytes(self.header.input.json().to_owned());
         let make = |ops| match self.function.body(&input, ops, &run) {
             Ok(body) => body,
@@ -153,6 +166,7 @@ impl<'p> Shell<'p> {
         for (pos, at, outcome) in done.drain(..) {
             live.completed(pos, at, outcome);
         }
+        self.children.deliver(live);
         for (seq, (wait, name, payload)) in (0..).zip(&self.plan.signals) {
             let at = START + *wait;
             if at <= self.now {
@@ -191,6 +205,7 @@ impl<'p> Shell<'p> {
         self.at_work.clear();
         self.waiting.clear();
         self.now = self.committed_at;
+        self.children.take_back(self.committed_at);
     }
 
     fn start(&mut self, commands: Vec<Command>) -> Vec<Pos> {
@@ -243,11 +258,12 @@ impl<'p> Shell<'p> {
         Some(pos)
     }
 
-    /// One of the steps that are at work, by a number.
+    /// One of the steps and children that are at work, by a number.
     fn some_step(&self, number: u64) -> Option<Pos> {
-        let (first, last) = (self.at_work.first_key_value()?.0.0, self.at_work.last_key_value()?.0.0);
+        let all = || self.at_work.keys().copied().chain(self.children.at_work());
+        let (first, last) = (all().min()?.0, all().max()?.0);
         let from = first + (number % u64::from(last - first + 1)) as u32;
-        self.at_work.range(Pos(from)..).next().map(|(pos, _)| *pos)
+        all().filter(|pos| *pos >= Pos(from)).min()
     }
 
     fn is_stubbed(&self, step: &AtWork) -> bool {

@@ -5,6 +5,7 @@
 mod blocked;
 mod builder;
 mod cancel_run;
+mod children;
 mod compile;
 mod durable;
 mod graphs;
