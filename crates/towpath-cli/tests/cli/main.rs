@@ -11,7 +11,9 @@ mod interrupt;
 mod json;
 mod output;
 mod resume;
+mod retry;
 mod run_views;
+mod serve;
 mod served;
 mod show;
 
