@@ -338,7 +338,8 @@ impl RandomScript {
             Held::Job(_) if is_run && self.chance.percent(70) => match self.chance.below(10) {
                 0..4 => "stay".into(),
                 4..6 => "park".into(),
-                6..9 => format!("park {}ms", self.chance.below(6_000)),
+                6..8 => format!("park {}ms", self.chance.below(6_000)),
+                8 => format!("renew {{\"next\":{}}} taken={}", self.chance.below(9), self.chance.below(4)),
                 _ => "ok read=0".into(),
             },
             held => self.plain_report(held),

@@ -10,7 +10,8 @@ use crate::payload::Payload;
 use crate::replay::Entry;
 use crate::rules::JobRules;
 use crate::store::{
-    AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Settle, Telling, Undecided,
+    AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Renewal, Settle, Telling,
+    Undecided,
 };
 use crate::time::Timestamp;
 
@@ -55,6 +56,13 @@ pub enum Report {
     Parked {
         /// Not longer than this; `None` for as long as it takes.
         until: Option<Duration>,
+    },
+    /// It is a run and begins its next chapter, at once and with counters reset.
+    Renewed {
+        /// The first line of the new journal.
+        first: Payload,
+        /// The numbers of the arrivals that were taken.
+        taken: Vec<i64>,
     },
     /// It asked to be cancelled.
     Revoked {
@@ -171,6 +179,9 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Parked { until } => {
             let counters = Counters { attempt: refunded.attempt, ..spent };
             (Move::Park { until, counters }, cancelled(counters, None))
+        }
+        Report::Renewed { first, taken } => {
+            (Move::Renew(Renewal { first, taken, counters: Counters::default() }), cancelled(spent, None))
         }
         Report::Revoked { reason } => {
             (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
@@ -308,6 +319,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         Move::End(Ending { counters, .. })
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
+        | Move::Renew(Renewal { counters, .. })
         | Move::Park { counters, .. } => Some(*counters),
         Move::Close(_) | Move::Stay { .. } => None,
     };

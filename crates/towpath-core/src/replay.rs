@@ -117,7 +117,7 @@ impl<T> Live<T> {
         make: impl FnOnce(Ops) -> Body<T>,
     ) -> Result<Self, Interrupt> {
         let record = Record::new(entries);
-        let (has_begun, taken) = (!record.is_empty(), record.taken.clone());
+        let (has_begun, has_lines, taken) = (!record.is_empty(), record.has_lines(), record.taken.clone());
         let ops = Ops::new(record, seed, now);
         let root = Arc::new(RootWaker::new(ops.number()));
         let inbox = Inbox::new(taken);
@@ -136,7 +136,7 @@ impl<T> Live<T> {
         let turn = Turn::of(live.ops.number());
         live.body = Some(make(live.ops.clone()));
         drop(turn);
-        if has_begun {
+        if has_lines {
             live.replay()?;
         }
         Ok(live)
@@ -196,6 +196,11 @@ impl<T> Live<T> {
         self.inbox.has(name)
     }
 
+    /// The numbers of the signals that the function has taken.
+    pub fn taken(&self) -> Vec<i64> {
+        self.inbox.taken()
+    }
+
     /// How many signals of the run are known, taken or not.
     pub fn read(&self) -> usize {
         self.inbox.known()
@@ -241,7 +246,7 @@ impl<T> Live<T> {
         if !self.has_begun {
             self.has_begun = true;
             let at = self.ops.began_at();
-            pass.entries.push(Entry::Began { at, version: self.version });
+            pass.entries.push(Entry::Began { at, version: self.version, input: None });
         }
         if std::mem::take(&mut self.is_fresh) {
             pass.ended = self.poll_root()?;

@@ -42,7 +42,7 @@ pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
+    NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 use std::future::Future;

@@ -52,9 +52,9 @@ pub(crate) async fn tell(session: &Session, now: i64, arrivals: &[Arrival]) -> R
     let seqs: Vec<i64> = session.one(Query::DrawKeys, &[&most]).await?.try_get(1)?;
     let mut plan = signal::Plan::default();
     for (arrival, seq) in arrivals.iter().zip(seqs) {
-        plan.push(arrival, seq);
+        plan.add(arrival, seq);
     }
-    let woken = plan.write(session, now).await?.woken;
+    let woken = plan.tell(session, now).await?;
     Ok(Told { runs: arrivals.iter().map(|arrival| arrival.run.clone()).collect(), woken })
 }
 

@@ -23,6 +23,7 @@ macro_rules! queries {
 
 queries! {
     Above = "above",
+    ArrivalBlank = "arrival_blank",
     ArrivalCount = "arrival_count",
     ArrivalDelete = "arrival_delete",
     ArrivalForget = "arrival_forget",
@@ -31,6 +32,7 @@ queries! {
     ArrivalList = "arrival_list",
     ArrivalPast = "arrival_past",
     ArrivalSame = "arrival_same",
+    ArrivalTaken = "arrival_taken",
     AttemptDelete = "attempt_delete",
     AttemptInsert = "attempt_insert",
     AttemptList = "attempt_list",
@@ -57,6 +59,7 @@ queries! {
     EndedTake = "ended_take",
     EndedVerdict = "ended_verdict",
     EntryDelete = "entry_delete",
+    EntryDeleteOld = "entry_delete_old",
     EntryInsert = "entry_insert",
     EntryList = "entry_list",
     GraphClose = "graph_close",
@@ -134,6 +137,7 @@ queries! {
     RunInsert = "run_insert",
     RunJob = "run_job",
     RunRead = "run_read",
+    RunRenew = "run_renew",
     RunningCancel = "running_cancel",
     RunningCount = "running_count",
     RunningDecide = "running_decide",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
-use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
+use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled};
 use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
@@ -85,6 +85,7 @@ impl Tx<'_, '_> {
                 let due = until.map_or(Timestamp::NEVER, |wait| self.now + wait);
                 self.park(job, held.facts.place, due, *counters)?;
             }
+            Move::Renew(renewal) => self.renew(&held.facts, renewal)?,
             // Answered above.
             Move::Stay { .. } => {}
         }
@@ -129,6 +130,23 @@ impl Tx<'_, '_> {
             self.db.run(Query::RunGrow, params![job, seq])?;
         }
         Ok(())
+    }
+
+    /// Begins a run's next chapter.
+    fn renew(&mut self, facts: &Facts, renewal: &Renewal) -> Result<(), Fault> {
+        let Renewal { first, taken, counters } = renewal;
+        let job = facts.key;
+        let Some(old) = self.run_head(job)? else { return Ok(()) };
+        self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
+        let run = RunHead { chapter: old.chapter + 1, entries: 0, id: old.id };
+        self.db.run(Query::RunRenew, params![job, run.chapter])?;
+        self.append_entries(job, &run, std::slice::from_ref(first))?;
+        if !taken.is_empty() {
+            let seqs = json!(taken).to_string();
+            self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seqs])?;
+            self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seqs, Arrival::TAKEN])?;
+        }
+        self.make_ready(job, facts.place, *counters)
     }
 
     fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {

@@ -2,7 +2,8 @@
 
 use crate::defaults;
 use crate::limits;
-use crate::name::RunId;
+use crate::name::{Label, RunId};
+use crate::payload::Payload;
 use crate::store::{Arrival, CancelNote, Delivery, Refusal, Signalled, StoreResult};
 
 use super::Transaction;
@@ -52,6 +53,18 @@ impl Transaction<'_> {
     pub(super) fn tell_of_cancel(&mut self, job: Key, note: &CancelNote) {
         let Some(run) = self.tables.run.get(&job).map(|row| row.id.clone()) else { return };
         self.tell(Arrival::cancel(run, note));
+    }
+
+    /// Forgets an arrival that was taken. Of one with a dedup key of its own the key stays.
+    pub(super) fn forget_arrival(&mut self, run: &RunId, seq: Key) {
+        let place = (run.clone(), seq);
+        let Some(row) = self.tables.arrival.get_mut(&place) else { return };
+        match &row.dedup {
+            Some(key) if key != row.name.as_str() => {
+                (row.name, row.payload) = (Label::from_stored(Arrival::TAKEN), Payload::default());
+            }
+            _ => self.delete_arrival(run.clone(), seq),
+        }
     }
 
     /// Tells those runs of a graph that have begun and that its stop cancels.

@@ -128,6 +128,9 @@ pub enum Entry {
         at: Timestamp,
         /// The version of the function.
         version: u16,
+        /// What the function is given, if it is not what its job was: in a later chapter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Outcome>,
     },
     /// An operation was opened, and is waited for.
     Opened {
@@ -176,6 +179,11 @@ pub enum Entry {
         /// Whether the line was committed by itself, with rows of the application's: what it has caused comes after it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
+    },
+    /// The function goes on in the next chapter.
+    Continued {
+        /// When.
+        at: Timestamp,
     },
     /// The function returned.
     Ended {

@@ -39,6 +39,14 @@ impl Inbox {
         }
     }
 
+    /// The numbers of those that were taken.
+    pub(super) fn taken(&self) -> Vec<i64> {
+        let left: HashSet<i64> = self.order.keys().map(|(_, seq)| *seq).collect();
+        let mut taken: Vec<i64> = self.seen.difference(&left).copied().collect();
+        taken.sort_unstable();
+        taken
+    }
+
     /// How many have been seen, taken or not.
     pub(super) fn known(&self) -> usize {
         self.seen.len()

@@ -100,6 +100,10 @@ pub(super) struct State {
     pub(super) replays: bool,
     /// Whether a line was caused that must be on disk before any command of it starts.
     pub(super) must_commit: bool,
+    /// How many lines the journal has, as the function sees it.
+    pub(super) lines: usize,
+    /// What the function asks its next chapter to begin with.
+    renewal: Option<Outcome>,
     closed: Vec<Pos>,
     /// Children that nobody waits for any more.
     lost: Vec<Lost>,
@@ -144,7 +148,8 @@ impl Ops {
     pub(super) fn new(record: Record, seed: u64, now: Timestamp) -> Self {
         let began_at = record.began.map_or(now, |(at, _)| at);
         let state = State {
-            replays: !record.is_empty(),
+            replays: record.has_lines(),
+            lines: 1,
             record,
             next: Pos::FIRST,
             open: BTreeMap::new(),
@@ -157,6 +162,7 @@ impl Ops {
             memo: HashMap::new(),
             is_patched: false,
             must_commit: false,
+            renewal: None,
             closed: Vec::new(),
             lost: Vec::new(),
             children: BTreeMap::new(),
@@ -266,6 +272,21 @@ impl Ops {
         drop((slot, command));
     }
 
+    /// Asks for the next chapter.
+    pub fn renew(&self, input: Outcome) {
+        self.lock().renewal.get_or_insert(input);
+    }
+
+    /// What the next chapter is to begin with, if the function has asked for one.
+    pub fn renewal(&self) -> Option<Outcome> {
+        self.lock().renewal.clone()
+    }
+
+    /// How many lines the function has been told or has caused, the first one included: the same in every replay.
+    pub fn history_len(&self) -> usize {
+        self.lock().lines
+    }
+
     /// The children that were started, and whose ends the function was not told: place and arrival.
     pub fn children(&self) -> Vec<(Pos, Label)> {
         self.lock().children.iter().map(|(pos, label)| (*pos, label.clone())).collect()
@@ -358,6 +379,7 @@ impl State {
                 (SlotKind::Child(label, child), true)
             }
         };
+        self.lines += usize::from(is_lasting && !pos.is_reserved());
         if is_lasting && !is_known && !pos.is_reserved() {
             self.opened.insert(pos, Entry::Opened { pos, op: ident.clone(), due: due_of_entry });
         }
@@ -397,6 +419,7 @@ impl State {
     pub(super) fn deliver(&mut self, pos: Pos, outcome: Outcome) -> Option<(Option<Waker>, Ident, Option<Command>)> {
         let slot = self.open.get_mut(&pos).filter(|slot| slot.ready.is_none())?;
         slot.ready = Some(outcome);
+        self.lines += 1;
         let (waker, ident) = (slot.waker.take(), slot.ident.clone());
         let kind = std::mem::replace(&mut slot.kind, SlotKind::Work);
         self.stop_waiting(pos, &kind);

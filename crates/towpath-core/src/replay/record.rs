@@ -24,6 +24,8 @@ pub(super) struct Record {
     done: HashSet<Pos>,
     last: Option<Pos>,
     has_ended: bool,
+    /// Whether there is anything behind the first line.
+    has_lines: bool,
 }
 
 /// A recorded delivery.
@@ -46,7 +48,10 @@ impl Record {
 
     fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Began { at, version } => self.began = Some((at, version)),
+            Entry::Began { at, version, .. } => {
+                self.began = Some((at, version));
+                return;
+            }
             Entry::Opened { pos, op, .. } => self.note(pos, op),
             Entry::Started { pos } => {
                 self.started.insert(pos);
@@ -63,8 +68,9 @@ impl Record {
                 self.taken.extend(arrival);
                 self.deliveries.push_back(Recorded { pos, at, outcome, alone });
             }
-            Entry::Ended { .. } => self.has_ended = true,
+            Entry::Ended { .. } | Entry::Continued { .. } => self.has_ended = true,
         }
+        self.has_lines = true;
     }
 
     fn note(&mut self, pos: Pos, op: Ident) {
@@ -75,6 +81,11 @@ impl Record {
 
     pub(super) fn is_empty(&self) -> bool {
         self.began.is_none()
+    }
+
+    /// Whether there is something to replay: of a chapter that has just begun there is only its first line.
+    pub(super) fn has_lines(&self) -> bool {
+        self.has_lines
     }
 
     /// Whether the code runs behind the journal: something is recorded that it has not come to.

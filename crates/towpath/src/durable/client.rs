@@ -230,7 +230,8 @@ impl Client {
 
     /// The error that a function returned is the last line of its journal.
     async fn returned_error<E: DeserializeOwned>(&self, job: JobId) -> Result<Option<E>, OutputError> {
-        let (mut from, chapter) = (0, 1);
+        let Some(run) = self.inspect().job(job).await?.and_then(|detail| detail.run) else { return Ok(None) };
+        let (mut from, chapter) = (0, run.chapter);
         loop {
             let page = self.store().entries(job, chapter, from, 1_000).await?;
             let Some(last) = page.last() else { return Ok(None) };

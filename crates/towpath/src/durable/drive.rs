@@ -72,6 +72,7 @@ struct Driver {
     client: Client,
     states: States,
     build: u64,
+    version: u16,
     cancel: watch::Receiver<Option<CancelWhy>>,
     commits: Commits,
     clock: (Timestamp, Instant),
@@ -125,7 +126,11 @@ impl Drive {
         let of = frame::Run { job, id: run.id.clone(), chapter: run.chapter };
         let now = clock.0 + clock.1.elapsed();
         let mut problem = None;
-        let make = |ops: towpath_core::replay::Ops| match function.body(&claimed.input, ops, &of) {
+        let input = match entries.first() {
+            Some(Entry::Began { input: Some(input), .. }) => Payload::json_bytes(input.json().to_owned()),
+            _ => claimed.input,
+        };
+        let make = |ops: towpath_core::replay::Ops| match function.body(&input, ops, &of) {
             Ok(body) => body,
             Err(text) => {
                 problem = Some(text);
@@ -145,6 +150,7 @@ impl Drive {
             client,
             states,
             build,
+            version: function.version,
             cancel,
             commits,
             clock,
@@ -352,7 +358,14 @@ impl Driver {
     async fn end(&mut self, end: RunEnd) -> Step<()> {
         self.abort_all();
         self.write(vec![end.entry(self.now())])?;
-        let report = report_of(end);
+        let report = match &end.how {
+            How::Continued(input) => {
+                let (at, version) = (self.now(), self.version);
+                let first = Entry::Began { at, version, input: Some(input.clone()) }.encode().unwrap_or_default();
+                Report::Renewed { first, taken: self.live.taken() }
+            }
+            _ => report_of(end),
+        };
         // An end that leaves signals unread is refused once; nobody is left to take them, so then it stands.
         while self.commit(Some(report.clone())).await? == Settled::Unread {
             self.read_inbox().await?;
@@ -603,6 +616,7 @@ fn report_of(end: RunEnd) -> Report {
             Report::Failed { error, retry: Retry::Never, log: None }
         }
         How::Cancelled(CancelNote { actor, reason }) => Report::Obeyed { cause: Cause::Asked { actor, reason } },
-        How::Overdue => Report::Overdue,
+        // A chapter that ends is told apart before.
+        How::Overdue | How::Continued(_) => Report::Overdue,
     }
 }

@@ -52,8 +52,10 @@ pub(super) type Stub = Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>;
 pub struct TestRun<O, E> {
     /// What the function returned, or how else it ended.
     pub result: Result<O, RunError<E>>,
-    /// Its history.
+    /// The history of its last chapter.
     pub history: History,
+    /// The histories of the chapters before, in order.
+    pub earlier: Vec<History>,
     /// How many commits it took.
     pub commits: usize,
     /// How often each step was begun, by name.
@@ -199,7 +201,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, commits_at, commits, began, now } =
+        let Ended { end, history, earlier, commits_at, commits, began, now } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -220,9 +222,10 @@ where
             How::Cancelled(CancelNote { actor, reason }) => {
                 Err(RunError::Cancelled { cause: Some(Cause::Asked { actor, reason }) })
             }
-            How::Overdue => Err(RunError::TimedOut),
+            // A chapter that ends is followed by another.
+            How::Overdue | How::Continued(_) => Err(RunError::TimedOut),
         };
-        TestRun { result, history, commits, began, took: now.since(START), commits_at }
+        TestRun { result, history, earlier, commits, began, took: now.since(START), commits_at }
     }
 
     /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in
@@ -247,13 +250,20 @@ where
             super::replays::replay(self.function, &history)
                 .unwrap_or_else(|what| panic!("the first {cut} lines of the journal: {what}"));
         }
+        for history in &base.earlier {
+            super::replays::replay(self.function, history)
+                .unwrap_or_else(|what| panic!("a chapter that has ended: {what}"));
+        }
         2 * base.commits + 2
     }
 }
 
 /// Panics unless two runs came to the same.
 fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>, what: &str) {
-    let lines = |run: &TestRun<O, E>| run.history.entries.iter().map(line).collect::<Vec<_>>().join("\n");
+    let lines = |run: &TestRun<O, E>| {
+        let all = run.earlier.iter().chain([&run.history]).flat_map(|history| &history.entries);
+        all.map(line).collect::<Vec<_>>().join("\n")
+    };
     assert_eq!(format!("{:?}", base.result), format!("{:?}", run.result), "{what} changes the result");
     assert_eq!(lines(base), lines(run), "{what} changes the journal");
 }

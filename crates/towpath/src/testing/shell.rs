@@ -2,7 +2,7 @@
 
 mod children;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::run::{Plan, START};
-use crate::durable::{Durable, Erased, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+use crate::durable::{Durable, Erased, How, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
 pub(super) use children::{ChildStub, stub as child_stub};
 
 /// The job of every run in a test.
@@ -26,6 +26,7 @@ pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
 pub(super) struct Ended {
     pub(super) end: RunEnd,
     pub(super) history: History,
+    pub(super) earlier: Vec<History>,
     pub(super) commits_at: Vec<usize>,
     pub(super) commits: usize,
     pub(super) began: BTreeMap<String, u32>,
@@ -49,6 +50,13 @@ pub(super) struct Shell<'p> {
     commits: usize,
     began: BTreeMap<String, u32>,
     crash_at: Option<usize>,
+    chapter: u32,
+    /// Histories of the chapters that have ended.
+    earlier: Vec<History>,
+    /// What the next commit begins the next chapter with, and the arrivals that were taken by then.
+    renewal: Option<(Outcome, Vec<i64>)>,
+    /// Arrivals that earlier chapters have taken.
+    gone: HashSet<i64>,
 }
 
 struct AtWork {
@@ -92,10 +100,15 @@ impl<'p> Shell<'p> {
             commits: 0,
             began: BTreeMap::new(),
             crash_at: plan.crash_at,
+            chapter: 1,
+            earlier: Vec::new(),
+            renewal: None,
+            gone: HashSet::new(),
         };
         let end = shell.until_it_ends().await;
         let history = History { header: shell.header, entries: shell.journal };
-        Ended { end, history, commits_at: shell.commits_at, commits: shell.commits, began: shell.began, now: shell.now }
+        let Shell { earlier, commits_at, commits, began, now, .. } = shell;
+        Ended { end, history, earlier, commits_at, commits, began, now }
     }
 
     async fn until_it_ends(&mut self) -> RunEnd {
@@ -116,10 +129,18 @@ impl<'p> Shell<'p> {
             }
             if let Some(end) = &ended {
                 self.pending.push(end.entry(self.now));
+                if let How::Continued(input) = &end.how {
+                    self.renewal = Some((input.clone(), live.taken()));
+                }
             }
             let rests = commands.is_empty() && self.at_work.is_empty() && self.children.is_empty();
             if (must_commit || ended.is_some() || rests) && !self.commit() {
                 live = self.rebuild();
+                continue;
+            }
+            if matches!(ended, Some(RunEnd { how: How::Continued(_), .. })) {
+                live = self.rebuild();
+                done.clear();
                 continue;
             }
             if let Some(end) = ended {
@@ -151,7 +172,7 @@ impl<'p> Shell<'p> {
     }
 
     fn rebuild(&self) -> Live<RunEnd> {
-        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run), chapter: 1 };
+        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run), chapter: self.chapter };
         let input = Payload::json_bytes(self.header.input.json().to_owned());
         let make = |ops| match self.function.body(&input, ops, &run) {
             Ok(body) => body,
@@ -166,10 +187,10 @@ impl<'p> Shell<'p> {
         for (pos, at, outcome) in done.drain(..) {
             live.completed(pos, at, outcome);
         }
-        self.children.deliver(live);
+        self.children.deliver(live, &self.gone);
         for (seq, (wait, name, payload)) in (0..).zip(&self.plan.signals) {
             let at = START + *wait;
-            if at <= self.now {
+            if at <= self.now && !self.gone.contains(&seq) {
                 let (name, payload) = (Label::from_stored(name), payload.clone());
                 live.arrived(InboxLine { seq, name, payload, at });
             }
@@ -187,12 +208,29 @@ impl<'p> Shell<'p> {
         }
         self.journal.append(&mut self.pending);
         self.committed_at = self.now;
+        if let Some((input, taken)) = self.renewal.take() {
+            self.renew(input, taken);
+        }
         self.commits_at.push(self.journal.len());
         if self.crash_at == Some(point + 1) && !self.has_ended() {
             self.die();
             return false;
         }
         true
+    }
+
+    /// Begins the next chapter.
+    fn renew(&mut self, input: Outcome, taken: Vec<i64>) {
+        let first = Entry::Began { at: self.now, version: self.header.version, input: Some(input.clone()) };
+        let entries = std::mem::replace(&mut self.journal, vec![first]);
+        self.earlier.push(History { header: self.header.clone(), entries });
+        self.chapter += 1;
+        self.header.input = input;
+        self.header.seed = self.plan.seed.wrapping_add(u64::from(self.chapter));
+        self.gone.extend(taken);
+        self.commits_at.clear();
+        self.at_work.clear();
+        self.waiting.clear();
     }
 
     fn has_ended(&self) -> bool {
@@ -202,6 +240,7 @@ impl<'p> Shell<'p> {
     fn die(&mut self) {
         self.crash_at = None;
         self.pending.clear();
+        self.renewal = None;
         self.at_work.clear();
         self.waiting.clear();
         self.now = self.committed_at;

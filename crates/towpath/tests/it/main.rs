@@ -5,6 +5,7 @@
 mod blocked;
 mod builder;
 mod cancel_run;
+mod chapters;
 mod children;
 mod compile;
 mod durable;

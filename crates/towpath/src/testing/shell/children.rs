@@ -1,6 +1,6 @@
 //! Children of a run in a test: stand-ins that end like steps do, and that a crash of the run leaves alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -43,8 +43,9 @@ impl Children {
     }
 
     /// What has arrived.
-    pub(super) fn deliver(&self, live: &mut Live<RunEnd>) {
-        self.ended.iter().for_each(|(_, line)| live.arrived(line.clone()));
+    pub(super) fn deliver(&self, live: &mut Live<RunEnd>, gone: &HashSet<i64>) {
+        let left = self.ended.iter().filter(|(_, line)| !gone.contains(&line.seq));
+        left.for_each(|(_, line)| live.arrived(line.clone()));
     }
 
     /// Takes back the ends that came after the last commit.
@@ -62,13 +63,15 @@ impl Children {
     pub(super) fn finish(&mut self, pos: Pos, at: Timestamp) -> bool {
         let Some(child) = self.at_work.remove(&pos) else { return false };
         let payload = Payload::json(&child.end).unwrap_or_default();
-        let line = InboxLine { seq: FIRST_SEQ + i64::from(pos.0), name: child.label.clone(), payload, at };
+        // Two chapters have children at the same place.
+        let seq = FIRST_SEQ + self.ended.len() as i64;
+        let line = InboxLine { seq, name: child.label.clone(), payload, at };
         self.ended.push((child, line));
         true
     }
 
-    fn has(&self, pos: Pos) -> bool {
-        self.at_work.contains_key(&pos) || self.ended.iter().any(|(child, _)| child.pos == pos)
+    fn has(&self, pos: Pos, label: &Label) -> bool {
+        self.at_work.contains_key(&pos) || self.ended.iter().any(|(child, _)| child.label == *label)
     }
 
     /// A child that has not ended ends as cancelled.
@@ -94,7 +97,7 @@ impl Shell<'_> {
                 live.completed(pos, self.now, outcome);
                 continue;
             }
-            if !self.children.has(pos) {
+            if !self.children.has(pos, &work.label) {
                 *self.began.entry(ident.name.to_string()).or_default() += 1;
                 let (label, end) = (work.label, end_of(self.plan, &ident.name, &work.item));
                 self.children.at_work.insert(pos, Child { pos, label, end });
