@@ -62,7 +62,7 @@ const ALL: Durable<u32, u32, Failure> = Durable::new("all", 1, MINUTE, &all);
 async fn all(cx: Cx<'_>, n: u32) -> Result<u32, Failure> {
     let graph = Graph::builder("pair");
     let first = graph.node("first", &Double(1));
-    graph.node("second", &Double(2)).after(&first);
+    graph.node("second", &Double(2)).after(first);
     let graph = graph.build()?;
     let (leaves, job, graph) =
         cx.join((cx.join_all((1..=n).map(|n| cx.run_child(LEAF, &n))), cx.job(&Double(20)), cx.graph(&graph))).await;
