@@ -97,7 +97,7 @@ enum Item {
 
 /// What was written: the numbers of the signals, and the lane and seq of each run that was woken.
 #[derive(Default)]
-struct Written {
+pub(crate) struct Written {
     seqs: HashSet<i64>,
     woken: Vec<(i32, i64)>,
 }
@@ -145,7 +145,7 @@ impl<'a> Plan<'a> {
         });
     }
 
-    async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
+    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         if self.runs.is_empty() {
             return Ok(Written::default());
         }
