@@ -134,6 +134,17 @@ impl Client {
         SignalBuilder { client: self, arrival: encode() }
     }
 
+    /// Sends a signal to a node that waits for it ([`GraphBuilder::wait_for`](crate::GraphBuilder::wait_for)), or will.
+    pub fn signal_node<T: Serialize>(
+        &self,
+        graph: GraphId,
+        node: &str,
+        signal: Signal<T>,
+        payload: &T,
+    ) -> SignalBuilder<'_> {
+        self.signal(&format!("{graph}/{node}"), signal, payload)
+    }
+
     /// Asks a run to cancel: its function is dropped where it waits, its undos run, and it ends as cancelled. One that has
     /// not begun ends at once, one that has ended stays as it is, and one that does not exist yet finds it when it starts.
     ///
