@@ -1,5 +1,4 @@
--- Deletes arrivals that a run has taken, unless they have a dedup key of their own.
--- ?1 run id text, ?2 their numbers as JSON text.
+-- Deletes an arrival that a run has taken, unless it has a dedup key of its own.
+-- ?1 run id text, ?2 seq number.
 -- Index: arrival (run, seq).
-delete from arrival
-where run = ?1 and seq in (select value from json_each(?2)) and (dedup is null or dedup = name)
+delete from arrival where run = ?1 and seq = ?2 and (dedup is null or dedup = name)

@@ -141,10 +141,10 @@ impl Tx<'_, '_> {
         let run = RunHead { chapter: old.chapter + 1, entries: 0, id: old.id };
         self.db.run(Query::RunRenew, params![job, run.chapter])?;
         self.append_entries(job, &run, std::slice::from_ref(first))?;
-        if !taken.is_empty() {
-            let seqs = json!(taken).to_string();
-            self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seqs])?;
-            self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seqs, Arrival::TAKEN])?;
+        for seq in taken {
+            if self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seq])? == 0 {
+                self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seq, Arrival::TAKEN])?;
+            }
         }
         self.make_ready(job, facts.place, *counters)
     }
