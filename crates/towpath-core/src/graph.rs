@@ -10,6 +10,8 @@ mod grow;
 mod picture;
 mod prepare;
 mod problem;
+mod restart;
+mod retry;
 
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
@@ -18,6 +20,8 @@ pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
+pub use restart::restart;
+pub use retry::{RetryMode, RetryPlan, RetryRefusal, Retrying, Shape, ShapeEnd, ShapeNode, plan_retry};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -46,6 +46,7 @@ pub use turn::{
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::graph::{NewGraph, Shape};
 use crate::id::{GraphId, JobId};
 use crate::name::RunId;
 use crate::payload::Payload;
@@ -112,6 +113,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
+
+    /// A graph as the plan of its retry sees it. `None` if it is unknown or marked.
+    fn shape(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Shape>>>;
+
+    /// A graph as it would be enqueued once more: what appends have added and what edits have changed included, deadlines that
+    /// have passed left out. `None` if it is unknown or marked.
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>>;
+
+    /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
+    /// that are due first, at most `limit`.
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;
