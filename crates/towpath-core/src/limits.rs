@@ -65,6 +65,11 @@ pub const REARM_MAX: usize = 500;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
 
+/// Longest expression of a condition, in bytes.
+pub const EXPRESSION_BYTES_MAX: usize = 1 << 10;
+/// Most branches of a gate whose branches are expressions.
+pub const BRANCHES_MAX: usize = 64;
+
 /// Cuts a text to at most `max` bytes at a character boundary, and says that it did.
 pub fn cut(text: &str, max: usize) -> String {
     if text.len() <= max {
