@@ -13,6 +13,7 @@ mod prepare;
 mod problem;
 mod restart;
 mod retry;
+mod shape;
 
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
@@ -23,7 +24,8 @@ pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::restart;
-pub use retry::{RetryMode, RetryPlan, RetryRefusal, Retrying, Shape, ShapeEnd, ShapeNode, plan_retry};
+pub use retry::{RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, plan_retry};
+pub use shape::{Difference, Shape};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

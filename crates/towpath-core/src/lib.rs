@@ -35,10 +35,10 @@ mod time;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
-    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, RetryMode, RetryPlan, RetryRefusal, Retrying, Role, Shape, ShapeEnd, ShapeNode,
-    Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
+    CauseRank, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need,
+    NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
+    PreparedGraph, PreparedNode, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying,
+    Role, Shape, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};

@@ -32,7 +32,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
-use crate::graph::{NewGraph, Shape};
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
@@ -149,8 +149,8 @@ impl Store for MemoryStore {
         Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
     }
 
-    fn shape(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Shape>>> {
-        Box::pin(async move { self.read("read a graph", |tables| tables.shape(graph)) })
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.retry_view(graph)) })
     }
 
     fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {

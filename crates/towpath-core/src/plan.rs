@@ -67,7 +67,7 @@ pub fn requeue_job(job: JobId, which: Requeue, input: Option<Payload>, actor: &s
 
 /// Begins the retry of a graph in place, perhaps with another input for one of its nodes.
 ///
-/// The way on: read the graph's [`Shape`](crate::Shape), plan by [`plan_retry`](crate::plan_retry), carry out [`rearm`], and
+/// The way on: read the graph's [`RetryView`](crate::RetryView), plan by [`plan_retry`](crate::plan_retry), carry out [`rearm`], and
 /// again, until nothing is planned; then [`end_retry`]. Whoever is interrupted, or comes upon an interrupted one, begins
 /// again in the same way.
 pub fn begin_retry(

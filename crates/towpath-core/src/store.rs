@@ -46,7 +46,7 @@ pub use turn::{
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::graph::{NewGraph, Shape};
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
 use crate::name::RunId;
 use crate::payload::Payload;
@@ -115,7 +115,7 @@ pub trait Store: Send + Sync + 'static {
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
 
     /// A graph as the plan of its retry sees it. `None` if it is unknown or marked.
-    fn shape(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Shape>>>;
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>>;
 
     /// A graph as it would be enqueued once more: what appends have added and what edits have changed included, deadlines that
     /// have passed left out. `None` if it is unknown or marked.

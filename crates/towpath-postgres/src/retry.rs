@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use towpath_core::store::Changed;
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Role, Shape, ShapeEnd, ShapeNode, State,
+    Condition, GraphId, JobId, NodeName, Payload, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Role, State,
     StopReason, Timestamp,
 };
 use uuid::Uuid;
@@ -169,7 +169,7 @@ fn retrying(row: &Row, at: usize) -> Result<Option<Retrying>, Fault> {
     Ok(Some(Retrying { mode, since: Timestamp::from_micros(row.try_get(at + 1)?) }))
 }
 
-pub(crate) async fn shape(session: Session, id: GraphId) -> Result<Option<Shape>, Fault> {
+pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<RetryView>, Fault> {
     let found = session.run(Query::ShapeGraph, &[&id.as_uuid()]).await?;
     let Some(row) = found.first() else { return Ok(None) };
     let graph: i64 = row.try_get(0)?;
@@ -189,7 +189,7 @@ pub(crate) async fn shape(session: Session, id: GraphId) -> Result<Option<Shape>
             joined.push((*parent, *child));
         }
     }
-    Ok(Some(Shape {
+    Ok(Some(RetryView {
         generation: count(row.try_get(1)?),
         stop: stop(row.try_get(4)?),
         retrying: retrying(row, 2)?,
@@ -198,16 +198,16 @@ pub(crate) async fn shape(session: Session, id: GraphId) -> Result<Option<Shape>
     }))
 }
 
-fn shape_node(row: &Row) -> Result<ShapeNode, Fault> {
+fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
     let ended = match row.try_get::<_, Option<i16>>(5)? {
-        Some(code) => Some(ShapeEnd {
+        Some(code) => Some(RetryNodeEnd {
             end: end(code)?,
             cause: parsed(row.try_get(6)?),
             at: Timestamp::from_micros(row.try_get(7)?),
         }),
         None => None,
     };
-    Ok(ShapeNode {
+    Ok(RetryNode {
         job: JobId::from(row.try_get::<_, Uuid>(1)?),
         name: NodeName::from_stored(row.try_get(2)?),
         role: Role::from_bits(row.try_get(3)?),

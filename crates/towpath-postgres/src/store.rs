@@ -14,7 +14,7 @@ use towpath_core::store::{
     StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
-    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RunId, Shape, StoreError, StoreErrorKind, Timestamp,
+    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, StoreError, StoreErrorKind, Timestamp,
 };
 use uuid::Uuid;
 
@@ -455,8 +455,8 @@ impl Store for PostgresStore {
         self.read("read the workers", read::peers)
     }
 
-    fn shape(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Shape>>> {
-        self.read("read a graph", move |session| retry::shape(session, graph))
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        self.read("read a graph", move |session| retry::retry_view(session, graph))
     }
 
     fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {

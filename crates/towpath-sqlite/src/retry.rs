@@ -6,8 +6,8 @@ use std::time::Duration;
 use rusqlite::params;
 use towpath_core::store::{Changed, Order};
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Role, Shape, ShapeEnd, ShapeNode, Standing,
-    State, StopReason, Timestamp,
+    Condition, GraphId, JobId, NodeName, Payload, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Role,
+    Standing, State, StopReason, Timestamp,
 };
 
 use crate::db::Db;
@@ -200,7 +200,7 @@ fn retrying(mode: &str, since: i64) -> Result<Retrying, Fault> {
     Ok(Retrying { mode, since: Timestamp::from_micros(since) })
 }
 
-pub(crate) fn shape(db: &mut Db<'_>, id: GraphId) -> Result<Option<Shape>, Fault> {
+pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryView>, Fault> {
     let which = params![&id.as_bytes()[..], StopReason::Prune.code()];
     let graph = db.maybe(Query::GraphShape, which, |row| {
         let under_way = match row.get::<_, Option<String>>(2)? {
@@ -220,16 +220,18 @@ pub(crate) fn shape(db: &mut Db<'_>, id: GraphId) -> Result<Option<Shape>, Fault
     let edges: Vec<(i64, i64)> = db.all(Query::ShapeEdges, [graph], |row| Ok((row.get(0)?, row.get(1)?)))?;
     // `end` has no place.
     let edges = edges.iter().filter_map(|(parent, child)| Some((*places.get(parent)?, *places.get(child)?)));
-    Ok(Some(Shape { generation, stop, retrying, edges: edges.collect(), nodes }))
+    Ok(Some(RetryView { generation, stop, retrying, edges: edges.collect(), nodes }))
 }
 
-fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, ShapeNode), Fault> {
+fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
     let name: String = row.get(2)?;
     let ended = match row.get::<_, Option<i16>>(5)? {
-        Some(code) => Some(ShapeEnd { end: rows::end(code)?, cause: rows::cause(row, 6)?, at: rows::instant(row, 7)? }),
+        Some(code) => {
+            Some(RetryNodeEnd { end: rows::end(code)?, cause: rows::cause(row, 6)?, at: rows::instant(row, 7)? })
+        }
         None => None,
     };
-    let node = ShapeNode {
+    let node = RetryNode {
         job: rows::job_id(row, 1)?,
         name: NodeName::from_stored(&name),
         role: Role::from_bits(row.get(3)?),

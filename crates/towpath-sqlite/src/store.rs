@@ -9,7 +9,7 @@ use towpath_core::store::{
     InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn,
     TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Inspect, JobId, NewGraph, Payload, RunId, Shape, Store, StoreError, StoreErrorKind};
+use towpath_core::{GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, Store, StoreError, StoreErrorKind};
 
 use crate::care::Care;
 use crate::combine::{Commit, Core};
@@ -189,8 +189,8 @@ impl Store for SqliteStore {
         Box::pin(async move { self.read("read the graph", |db| read::settleable(db, graph, limit)) })
     }
 
-    fn shape(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Shape>>> {
-        Box::pin(async move { self.read("read the graph", |db| retry::shape(db, graph)) })
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        Box::pin(async move { self.read("read the graph", |db| retry::retry_view(db, graph)) })
     }
 
     fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {

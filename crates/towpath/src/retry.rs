@@ -98,7 +98,7 @@ async fn retry(
     edit: Option<(JobId, Payload)>,
     by: &(String, String),
 ) -> Result<Retried, RetryError> {
-    let shape = store.shape(id).await?.ok_or(RetryError::UnknownGraph { id })?;
+    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
     if let Some(under_way) = shape.retrying {
         let is_the_same = under_way.mode == mode && edit.is_none();
         let retried = carry_on(store, id, by).await?;
@@ -106,7 +106,7 @@ async fn retry(
             return Ok(retried);
         }
     }
-    let shape = store.shape(id).await?.ok_or(RetryError::UnknownGraph { id })?;
+    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
     let plan = plan_retry(&shape, &mode, None).map_err(|why| RetryError::Graph { id, why })?;
     if plan.is_empty() {
         return Err(RetryError::Nothing { id, mode });
@@ -130,7 +130,7 @@ pub(crate) async fn carry_on(
 ) -> Result<Option<Retried>, RetryError> {
     let mut nodes = 0;
     loop {
-        let Some(shape) = store.shape(id).await? else { return Err(RetryError::UnknownGraph { id }) };
+        let Some(shape) = store.retry_view(id).await? else { return Err(RetryError::UnknownGraph { id }) };
         let Some(Retrying { mode, since }) = &shape.retrying else { return Ok(None) };
         // What has come in the way since it began is not retried; the graph goes on all the same.
         let planned = plan_retry(&shape, mode, Some(*since)).map_err(|why| RetryError::Graph { id, why });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Enqueue, Item, Placed};
 use towpath_core::{
-    GraphId, NodeName, Requeue, RetryMode, Retrying, Shape, begin_retry, end_retry, plan_retry, rearm, requeue_job,
+    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, end_retry, plan_retry, rearm, requeue_job,
     restart,
 };
 
@@ -38,7 +38,7 @@ impl<S: Subject> Runner<S> {
         let (actor, reason) = who(&mut args)?;
         args.finish()?;
         let id = self.names.graph(&graph);
-        let Some(shape) = self.shape(id).await? else { return Ok(vec![format!("{graph} unknown")]) };
+        let Some(shape) = self.retry_view(id).await? else { return Ok(vec![format!("{graph} unknown")]) };
         if shape.retrying.is_none() {
             match plan_retry(&shape, &mode, None) {
                 Ok(plan) if plan.is_empty() => return Ok(vec![format!("{graph} has nothing to retry")]),
@@ -48,7 +48,7 @@ impl<S: Subject> Runner<S> {
         }
         let mut lines = self.apply(begin_retry(id, mode, None, &actor, &reason), &[graph.clone()]).await?;
         for _ in 0..looks {
-            let Some(shape) = self.shape(id).await? else { break };
+            let Some(shape) = self.retry_view(id).await? else { break };
             let Some(Retrying { mode, since }) = &shape.retrying else { break };
             let generation = shape.generation;
             let plan = match plan_retry(&shape, mode, Some(*since)) {
@@ -101,8 +101,8 @@ impl<S: Subject> Runner<S> {
         }
     }
 
-    async fn shape(&self, graph: GraphId) -> Result<Option<Shape>, ScriptError> {
-        self.subject.store().shape(graph).await.map_err(|e| ScriptError::new(format!("no shape: {e}")))
+    async fn retry_view(&self, graph: GraphId) -> Result<Option<RetryView>, ScriptError> {
+        self.subject.store().retry_view(graph).await.map_err(|e| ScriptError::new(format!("no shape: {e}")))
     }
 
     /// `retries`: those that whoever looks carries on.

@@ -56,7 +56,7 @@ impl fmt::Display for RetryMode {
 
 /// A graph as the plan of its retry sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct RetryView {
     /// Its generation.
     pub generation: u32,
     /// What holds it back.
@@ -64,7 +64,7 @@ pub struct Shape {
     /// The retry that is under way.
     pub retrying: Option<Retrying>,
     /// Its nodes, in the order of their enqueue, `end` left out.
-    pub nodes: Vec<ShapeNode>,
+    pub nodes: Vec<RetryNode>,
     /// The places of a parent and a child, for each edge but those to `end`.
     pub edges: Vec<(usize, usize)>,
 }
@@ -78,9 +78,9 @@ pub struct Retrying {
     pub since: Timestamp,
 }
 
-/// A node of a [`Shape`].
+/// A node of a [`RetryView`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct ShapeNode {
+pub struct RetryNode {
     /// Its job.
     pub job: JobId,
     /// Its name.
@@ -90,12 +90,12 @@ pub struct ShapeNode {
     /// Whether it is a run that has something in its journal.
     pub has_journal: bool,
     /// How it ended, if it has.
-    pub ended: Option<ShapeEnd>,
+    pub ended: Option<RetryNodeEnd>,
 }
 
 /// How a node ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ShapeEnd {
+pub struct RetryNodeEnd {
     /// How.
     pub end: End,
     /// Why.
@@ -139,7 +139,7 @@ pub enum RetryRefusal {
 ///
 /// # Errors
 /// It cannot be retried so; nothing is to be written then.
-pub fn plan_retry(shape: &Shape, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
+pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
     let chosen = choose(shape, mode, since)?;
     if let Some((node, _)) = shape.nodes.iter().zip(&chosen).find(|(node, chosen)| **chosen && node.has_journal) {
         return Err(RetryRefusal::HasBegun(node.name.clone()));
@@ -165,7 +165,7 @@ pub fn plan_retry(shape: &Shape, mode: &RetryMode, since: Option<Timestamp>) -> 
 }
 
 /// Whether each node is to be re-armed.
-fn choose(shape: &Shape, mode: &RetryMode, since: Option<Timestamp>) -> Result<Vec<bool>, RetryRefusal> {
+fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<Vec<bool>, RetryRefusal> {
     let within = match mode {
         RetryMode::Failed | RetryMode::All => vec![true; shape.nodes.len()],
         RetryMode::From(name) => {
@@ -173,7 +173,7 @@ fn choose(shape: &Shape, mode: &RetryMode, since: Option<Timestamp>) -> Result<V
             below(shape, from.ok_or_else(|| RetryRefusal::UnknownNode(name.clone()))?)
         }
     };
-    let is_meant = |end: &ShapeEnd| {
+    let is_meant = |end: &RetryNodeEnd| {
         let counts = *mode != RetryMode::Failed || end.end.is_failure() || end.end == End::Cancelled;
         counts && (since.is_none_or(|since| end.at <= since) || was_stopped(end))
     };
@@ -194,17 +194,17 @@ fn choose(shape: &Shape, mode: &RetryMode, since: Option<Timestamp>) -> Result<V
 }
 
 /// Whether a stop that the retry lifts has ended it, perhaps by a decision that was under way as the retry began.
-fn was_stopped(end: &ShapeEnd) -> bool {
+fn was_stopped(end: &RetryNodeEnd) -> bool {
     end.end == End::Cancelled && matches!(end.cause, Some(Cause::GraphStopped { .. }))
 }
 
 /// Whether its parents had it skipped.
-fn was_skipped(end: &ShapeEnd) -> bool {
+fn was_skipped(end: &RetryNodeEnd) -> bool {
     matches!(end.end, End::Skipped(_)) && !matches!(end.cause, Some(Cause::Itself { .. }))
 }
 
 /// Whether each node is this one or below it.
-fn below(shape: &Shape, from: usize) -> Vec<bool> {
+fn below(shape: &RetryView, from: usize) -> Vec<bool> {
     let children = neighbours(shape, |edge| edge);
     let mut is_below = vec![false; shape.nodes.len()];
     let mut ahead = vec![from];
@@ -217,7 +217,7 @@ fn below(shape: &Shape, from: usize) -> Vec<bool> {
 }
 
 /// The places of all nodes, each behind its parents. A graph has no cycles; of one that has, some nodes would be left out.
-fn top_down(shape: &Shape) -> Vec<usize> {
+fn top_down(shape: &RetryView) -> Vec<usize> {
     let children = neighbours(shape, |edge| edge);
     let mut left = vec![0_usize; shape.nodes.len()];
     shape.edges.iter().for_each(|(_, child)| left[*child] += 1);
@@ -236,7 +236,7 @@ fn top_down(shape: &Shape) -> Vec<usize> {
 }
 
 /// For each node the others at its edges, by a function from an edge to a node and another.
-fn neighbours(shape: &Shape, of: impl Fn((usize, usize)) -> (usize, usize)) -> Vec<Vec<usize>> {
+fn neighbours(shape: &RetryView, of: impl Fn((usize, usize)) -> (usize, usize)) -> Vec<Vec<usize>> {
     let mut lists = vec![Vec::new(); shape.nodes.len()];
     for edge in &shape.edges {
         let (node, other) = of(*edge);
@@ -261,19 +261,19 @@ mod tests {
     }
 
     /// Nodes by their ends and causes, and the edges between their places.
-    fn shape(ends: &[Option<(End, Option<Cause>)>], edges: &[(usize, usize)]) -> Shape {
-        let node = |(at, end): (usize, &Option<(End, Option<Cause>)>)| ShapeNode {
+    fn shape(ends: &[Option<(End, Option<Cause>)>], edges: &[(usize, usize)]) -> RetryView {
+        let node = |(at, end): (usize, &Option<(End, Option<Cause>)>)| RetryNode {
             job: id(at),
             name: name(at),
             role: Role::PLAIN,
             has_journal: false,
-            ended: end.clone().map(|(end, cause)| ShapeEnd { end, cause, at: SINCE }),
+            ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
         };
         let nodes = ends.iter().enumerate().map(node).collect();
-        Shape { generation: 1, stop: None, retrying: None, nodes, edges: edges.to_vec() }
+        RetryView { generation: 1, stop: None, retrying: None, nodes, edges: edges.to_vec() }
     }
 
-    fn planned(shape: &Shape, mode: &RetryMode) -> Vec<JobId> {
+    fn planned(shape: &RetryView, mode: &RetryMode) -> Vec<JobId> {
         plan_retry(shape, mode, Some(SINCE)).unwrap().nodes
     }
 
@@ -330,7 +330,7 @@ mod tests {
         }
         assert_eq!(planned(&shape, &RetryMode::Failed), [id(2)], "its parent waits again");
         let cause = Some(Cause::GraphStopped { stop: StopReason::Cancel });
-        shape.nodes[1].ended = Some(ShapeEnd { end: End::Cancelled, cause, at: later });
+        shape.nodes[1].ended = Some(RetryNodeEnd { end: End::Cancelled, cause, at: later });
         assert_eq!(planned(&shape, &RetryMode::Failed), [id(2), id(1)]);
         assert_eq!(plan_retry(&shape, &RetryMode::Failed, Some(later)).unwrap().nodes.len(), 4);
     }

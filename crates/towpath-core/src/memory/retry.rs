@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Condition, RetryMode, Retrying, Shape, ShapeEnd, ShapeNode, Standing};
+use crate::graph::{Condition, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{State, StopReason};
 use crate::payload::Payload;
@@ -162,14 +162,14 @@ impl Tables {
         self.retry.get(&graph).map(|row| Retrying { mode: row.mode.clone(), since: row.since })
     }
 
-    pub(super) fn shape(&self, id: GraphId) -> Option<Shape> {
+    pub(super) fn retry_view(&self, id: GraphId) -> Option<RetryView> {
         let (graph, row) = self.visible_graph(id)?;
         let nodes: Vec<Key> = self.nodes_of(graph).filter(|job| !self.is_end(*job)).collect();
         let place = |job: Key| nodes.binary_search(&job).ok();
         let edges = nodes.iter().enumerate().flat_map(|(at, parent)| {
             self.edges_of(*parent).filter_map(move |(_, edge)| Some((at, place(edge.child)?)))
         });
-        Some(Shape {
+        Some(RetryView {
             generation: row.generation,
             stop: self.stop.get(&graph).copied(),
             retrying: self.retrying(graph),
@@ -178,10 +178,11 @@ impl Tables {
         })
     }
 
-    fn shape_node(&self, job: Key) -> Option<ShapeNode> {
+    fn shape_node(&self, job: Key) -> Option<RetryNode> {
         let node = self.node.get(&job)?;
-        let end = |row: &super::tables::EndedRow| ShapeEnd { end: row.end, cause: row.cause.clone(), at: row.ended_at };
-        Some(ShapeNode {
+        let end =
+            |row: &super::tables::EndedRow| RetryNodeEnd { end: row.end, cause: row.cause.clone(), at: row.ended_at };
+        Some(RetryNode {
             job: self.job.get(&job)?.new.id,
             name: node.name.clone(),
             role: node.role,

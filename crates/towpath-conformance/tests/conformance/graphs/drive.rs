@@ -255,7 +255,7 @@ impl Course<'_, '_> {
             1 => (RetryMode::From(NodeName::new(&self.model.nodes[node].name).unwrap()), Some(node)),
             _ => (RetryMode::Failed, None),
         };
-        let shape = store.shape(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+        let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
         let planned = plan_retry(&shape, &mode, None).map_err(|e| e.to_string())?;
         let lifts = self.model.is_open() && (self.model.cancelled || self.model.failed);
         same("whether a retry lifts a stop", &planned.lifts, &lifts)?;
@@ -269,7 +269,7 @@ impl Course<'_, '_> {
         let again = self.model.retry(from, mode == RetryMode::Failed);
         let mut rearmed = 0;
         loop {
-            let shape = store.shape(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+            let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
             let since = shape.retrying.as_ref().map(|retrying| retrying.since);
             let plan = plan_retry(&shape, &mode, since).map_err(|e| e.to_string())?;
             if plan.nodes.is_empty() {
