@@ -14,7 +14,9 @@ mod json;
 mod migrate;
 mod queues;
 mod requeue;
+mod restart;
 mod resume;
+mod retry;
 mod run;
 mod schema;
 mod serve;
@@ -52,6 +54,8 @@ enum Command {
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
     Requeue(requeue::RequeueCommand),
+    Retry(retry::RetryCommand),
+    Restart(restart::RestartCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
@@ -79,6 +83,8 @@ impl Cli {
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
+            Command::Retry(command) => command.run().await,
+            Command::Restart(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,

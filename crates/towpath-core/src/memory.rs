@@ -7,6 +7,7 @@
 mod append;
 mod apply;
 mod claim;
+mod content;
 mod corrupt;
 mod enqueue;
 mod extend;
@@ -17,6 +18,7 @@ mod read;
 mod release;
 mod requeue;
 mod rescue;
+mod retry;
 mod settle;
 mod signal;
 mod tables;
@@ -30,6 +32,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
@@ -149,6 +152,20 @@ impl Store for MemoryStore {
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
         Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
+    }
+
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.retry_view(graph)) })
+    }
+
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("read a graph", |tables| tables.content(graph, now)) })
+    }
+
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("look for retries", |tables| tables.retries(now, limit)) })
     }
 
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {

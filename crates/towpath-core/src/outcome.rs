@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::defaults;
 use crate::graph::{Why, decide, decide_end};
 use crate::lifecycle::{Cause, End, SkipKind};
 use crate::limits;
@@ -355,8 +356,8 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
             let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
             Move::End(Ending { stop: undecided.rules.stops(end), tells: undecided.rules.tells(), ..ending })
         }
-        // `decide` answers everything but an end.
-        (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },
+        // `decide` answers everything but an end, and what waits for a retry to be over.
+        (_, None) => Move::Again { after: defaults::RETRY_PAUSE, counters: undecided.counters, record: None },
     };
     Settle::new(undecided.fence, then, Durability::Lazy)
 }

@@ -48,6 +48,7 @@ pub use turn::{
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
 use crate::name::RunId;
 use crate::payload::Payload;
@@ -114,6 +115,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
+
+    /// A graph as the plan of its retry sees it. `None` if it is unknown or marked.
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>>;
+
+    /// A graph as it would be enqueued once more: what appends have added and what edits have changed included, deadlines that
+    /// have passed left out. `None` if it is unknown or marked.
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>>;
+
+    /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
+    /// that are due first, at most `limit`.
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;

@@ -19,6 +19,10 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
+            Change::Rearm { graph, generation, nodes, holding } => tx.rearm(*graph, *generation, nodes, holding)?,
+            Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
+            Change::Edit { job, input } => tx.edit(*job, input)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
@@ -100,12 +104,20 @@ impl Tx<'_, '_> {
 
     fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        let held = self.stop(graph)?;
         let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
-        if self.db.run(Query::StopInsert, row)? > 0 && matches!(reason, StopReason::Cancel | StopReason::Fail) {
+        let is_new = self.db.run(Query::StopInsert, row)? > 0;
+        self.forget_stop(graph);
+        if is_new && matches!(reason, StopReason::Cancel | StopReason::Fail) {
             self.ring_cancel();
             self.tell_runs_of(graph, reason, &note_of(order))?;
         }
-        self.forget_stop(graph);
+        if is_new && reason == StopReason::Retry {
+            self.take_back_decisions(graph)?;
+        } else if is_new && held == Some(StopReason::Retry) {
+            self.db.run(Query::RetryDelete, [graph])?;
+            self.recount(graph)?;
+        }
         let counts = self.db.one(Query::StopCounts, params![graph, Role::END.bits()], |row| {
             Ok(StopCounts { ended: row.get(0)?, running: row.get(1)?, unstarted: row.get(2)? })
         })?;
@@ -116,6 +128,7 @@ impl Tx<'_, '_> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
         if self.db.run(Query::StopDelete, params![graph, reason.code()])? > 0 {
             self.forget_stop(graph);
+            self.db.run(Query::RetryDelete, [graph])?;
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount(graph)?;
         }
@@ -131,7 +144,7 @@ impl Tx<'_, '_> {
     }
 
     /// A graph that can be seen: not one that is being pruned.
-    fn visible_graph(&mut self, id: GraphId) -> Result<Option<i64>, Fault> {
+    pub(crate) fn visible_graph(&mut self, id: GraphId) -> Result<Option<i64>, Fault> {
         let Some((graph, _)) = self.stored_graph(id)? else { return Ok(None) };
         Ok((self.stop(graph)? != Some(StopReason::Prune)).then_some(graph))
     }

@@ -84,18 +84,18 @@ impl Tx<'_, '_> {
     /// ready; its delay counts from now. Whether it came for a decision instead.
     pub(crate) fn look_at(&mut self, node: &mut Node) -> Result<bool, Fault> {
         let standing = match node.phase {
-            Phase::Waiting => node.counters.standing(),
+            Phase::Waiting => self.standing(node)?,
             // Its parents have been judged before.
             Phase::Undecided | Phase::Released => Standing::Waits,
         };
         let undecided = match standing {
             Standing::Waits => false,
-            Standing::Ready if self.is_cancelled(Some(node.graph))? => true,
             Standing::Ready => {
                 node.phase = Phase::Released;
                 let facts = self.facts(node.job)?;
                 let due = facts.due(self.now);
-                self.make_due(node.job, facts.place, due, Counters::default())?;
+                let counters = Counters { attempt: node.attempt, ..Counters::default() };
+                self.make_due(node.job, facts.place, due, counters)?;
                 false
             }
             Standing::Undecided => true,
@@ -105,6 +105,19 @@ impl Tx<'_, '_> {
         }
         self.write_node(node)?;
         Ok(undecided)
+    }
+
+    /// What a node's counters say, in a graph that may be stopped: of one that is being retried nothing is placed.
+    pub(crate) fn standing(&mut self, node: &Node) -> Result<Standing, Fault> {
+        let standing = node.counters.standing();
+        if standing == Standing::Waits {
+            return Ok(standing);
+        }
+        Ok(match (self.stop(node.graph)?, standing) {
+            (Some(StopReason::Retry), _) => Standing::Waits,
+            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (_, standing) => standing,
+        })
     }
 
     pub(crate) fn write_node(&mut self, node: &Node) -> Result<(), Fault> {

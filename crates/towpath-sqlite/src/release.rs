@@ -102,6 +102,11 @@ impl Tx<'_, '_> {
 }
 
 impl Node {
+    /// Takes back an ended parent by one of its edges.
+    pub(crate) fn uncount(&mut self, end: End, branches: &[Label], edge: &Edge) {
+        self.counters.remove(edge.verdicts.verdict(end, edge.label.as_ref(), branches));
+    }
+
     /// Counts an ended parent by one of its edges.
     pub(crate) fn count(&mut self, parent: i64, end: End, branches: &[Label], edge: &Edge) {
         let before = self.counters.cause;

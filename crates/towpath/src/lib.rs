@@ -50,6 +50,8 @@ mod open;
 mod random;
 mod registry;
 mod requeue;
+mod restart;
+mod retry;
 mod states;
 pub mod testing;
 mod worker;
@@ -63,7 +65,7 @@ pub use builtin::{Timer, WaitFor};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
-pub use error::{Error, OutputError, RetryError};
+pub use error::{Error, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
@@ -71,6 +73,8 @@ pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
+pub use restart::RestartBuilder;
+pub use retry::{Retried, RetryBuilder};
 pub use states::State;
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
@@ -82,8 +86,8 @@ pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCoun
 pub use towpath_core::{
     Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem,
     GraphRules, InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryMode, RetryPolicy, RetryRefusal, SkipKind,
+    State as JobState, Store, StoreError, StoreErrorKind, Timestamp,
 };
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.

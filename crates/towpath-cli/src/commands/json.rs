@@ -23,6 +23,8 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
         "end": line.end,
         "stop": line.stop,
         "nodes": line.nodes,
+        "generation": line.generation,
+        "restart_of": line.restart_of,
         "created_at": words::instant(line.created_at),
         "ended_at": instant(line.ended_at),
     })
@@ -35,6 +37,7 @@ pub(super) fn graph(detail: &GraphDetail) -> Value {
         Value::Null,
         |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
     );
+    graph["restarts"] = json!(detail.restarts);
     graph["nodes"] = detail.nodes.iter().map(node).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
     graph

@@ -97,6 +97,7 @@ impl<S: Subject> Runner<S> {
                 "stop" => Change::Stop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
                 "unstop" => Change::Unstop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
                 "recount" => Change::Recount { graph: self.names.graph(&name) },
+                "begin" | "rearm" | "finish" | "edit" => self.read_retry(&verb, &name, &mut args)?,
                 other => return Err(ScriptError::new(format!("{other:?} is not a change"))),
             });
             args.finish()?;
@@ -142,6 +143,17 @@ impl<S: Subject> Runner<S> {
                 Changed::Requeued => format!("{name} requeued"),
                 Changed::OfGraph => format!("{name} left: a node of a graph"),
                 Changed::HasBegun => format!("{name} left: it has begun"),
+                Changed::Retrying { retrying, generation } => {
+                    format!(
+                        "{name} retrying {} since {} generation={generation}",
+                        retrying.mode,
+                        self.say().at(retrying.since)
+                    )
+                }
+                Changed::Rearmed { nodes } => format!("{name} rearmed {nodes}"),
+                Changed::Retried { generation } => format!("{name} retried generation={generation}"),
+                Changed::NotRetrying => format!("{name} is not being retried"),
+                Changed::Edited => format!("{name} edited"),
                 Changed::Stopped(counts) => format!(
                     "{name} stopped ended={} running={} unstarted={}",
                     counts.ended, counts.running, counts.unstarted

@@ -21,11 +21,21 @@ pub struct PreparedGraph {
     name: GraphName,
     rules: GraphRules,
     input: Option<Payload>,
+    restart_of: Option<GraphId>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
 }
 
 impl PreparedGraph {
+    /// Notes the graph that this one is a restart of.
+    pub(crate) fn with_restart_of(mut self, graph: GraphId) -> Self {
+        self.restart_of = Some(graph);
+        self
+    }
+    /// The graph that it is a restart of, if it is one.
+    pub fn restart_of(&self) -> Option<GraphId> {
+        self.restart_of
+    }
     /// Its id.
     pub fn id(&self) -> GraphId {
         self.id
@@ -170,7 +180,8 @@ impl NewGraph {
         }
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
-        Ok(PreparedGraph { id: self.id, name: self.name, rules: self.rules, input: self.input, nodes, edges })
+        let Self { id, name, rules, input, .. } = self;
+        Ok(PreparedGraph { id, name, rules, input, restart_of: None, nodes, edges })
     }
 }
 

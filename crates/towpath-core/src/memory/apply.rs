@@ -29,6 +29,14 @@ impl Transaction<'_> {
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
+                Change::BeginRetry { graph, mode, grace } => {
+                    let (actor, why) = (actor.clone(), reason.clone());
+                    let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why };
+                    self.begin_retry(graph, mode, self.now + grace, line)
+                }
+                Change::Rearm { graph, generation, nodes, holding } => self.rearm(graph, generation, &nodes, &holding),
+                Change::EndRetry { graph, generation } => self.end_retry(graph, generation),
+                Change::Edit { job, input } => self.edit(job, input),
             };
             let audit = AuditRow {
                 at: self.now,
@@ -101,12 +109,19 @@ impl Transaction<'_> {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let reason = line.reason;
         let held = self.tables.stop.get(&graph).copied();
-        // A cancel goes further than a failure: no handler of it runs either.
-        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
+        // A cancel goes further than a failure: no handler of it runs either. It also takes the place of a retry.
+        let takes_over = reason == StopReason::Cancel && matches!(held, Some(StopReason::Fail | StopReason::Retry));
+        if held.is_none() || takes_over {
             let note = CancelNote { actor: line.actor.clone(), reason: line.why.clone() };
             self.tables.stop.insert(graph, reason);
             self.tables.stopped.insert(graph, line);
+            self.tables.retry.remove(&graph);
             self.tell_runs_of(graph, &note);
+            match reason {
+                StopReason::Retry => self.take_back_decisions(graph),
+                _ if held == Some(StopReason::Retry) => drop(self.recount_nodes(graph)),
+                _ => {}
+            }
         }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {
@@ -124,6 +139,7 @@ impl Transaction<'_> {
         if self.tables.stop.get(&graph) == Some(&reason) {
             self.tables.stop.remove(&graph);
             self.tables.stopped.remove(&graph);
+            self.tables.retry.remove(&graph);
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount_nodes(graph);
         }
@@ -139,7 +155,7 @@ impl Transaction<'_> {
     }
 
     /// Counts the parents of every node that is not released anew; answers how many nodes were wrong.
-    fn recount_nodes(&mut self, graph: Key) -> u32 {
+    pub(super) fn recount_nodes(&mut self, graph: Key) -> u32 {
         let mut fresh = self.count_from_edges(graph);
         fresh.retain(|job, _| !self.tables.ended.contains_key(job));
         let mut repaired = 0;
@@ -156,9 +172,9 @@ impl Transaction<'_> {
 
     /// Puts a node where its counters say; answers whether it stood elsewhere.
     fn place_anew(&mut self, job: Key) -> bool {
-        let cancelled = self.tables.is_cancelled(job);
+        let stop = self.tables.stop_of(job);
         let Some(node) = self.tables.node.get_mut(&job) else { return false };
-        let stands = match node.standing(cancelled) {
+        let stands = match node.standing(stop) {
             Standing::Waits => Phase::Waiting,
             Standing::Ready => Phase::Released,
             Standing::Undecided => Phase::Undecided,

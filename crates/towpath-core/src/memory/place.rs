@@ -51,16 +51,17 @@ impl Transaction<'_> {
     /// Looks at a waiting node whose counters have changed. One that may start becomes ready; its delay
     /// counts from now. Says whether it came for a decision instead.
     pub(super) fn look_at(&mut self, job: Key) -> bool {
-        let cancelled = self.tables.is_cancelled(job);
+        let stop = self.tables.stop_of(job);
         let Some(node) = self.tables.node.get_mut(&job).filter(|node| node.phase == Phase::Waiting) else {
             return false;
         };
-        match node.standing(cancelled) {
+        match node.standing(stop) {
             Standing::Waits => false,
             Standing::Ready => {
                 node.phase = Phase::Released;
+                let counters = Counters { attempt: node.attempt, ..Counters::default() };
                 let due = self.tables.job.get(&job).map_or(self.now, |row| row.new.due.instant(self.now));
-                self.make_due(job, due, Counters::default());
+                self.make_due(job, due, counters);
                 false
             }
             Standing::Undecided => {

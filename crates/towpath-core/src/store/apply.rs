@@ -1,7 +1,9 @@
 //! Operators' orders: planned by the core, carried out by the store, recorded in the same transaction.
 
 use std::fmt;
+use std::time::Duration;
 
+use crate::graph::{RetryMode, Retrying};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, State, StopReason};
 use crate::limits;
@@ -68,6 +70,43 @@ pub enum Change {
         /// What its handler is given from now on, in place of what it was given before.
         input: Option<Payload>,
     },
+    /// Begins to retry a graph in place: a stop with this mode takes the place of one to cancel or of a failure. While it
+    /// is there, nothing of the graph is decided or comes to a handler, and its `end` waits; what runs goes on. A retry that
+    /// is under way stays as it is, and is answered.
+    BeginRetry {
+        /// The graph.
+        graph: GraphId,
+        /// Which nodes it is for, as [`plan_retry`](crate::plan_retry) reads it.
+        mode: RetryMode,
+        /// After this long, whoever looks carries it on.
+        grace: Duration,
+    },
+    /// Lets nodes wait anew that have ended, and their children with them that have not started. Their outputs go; the
+    /// number of their attempts goes on. A node that has not ended, or is a run with a journal, is left out.
+    Rearm {
+        /// The graph, which is being retried.
+        graph: GraphId,
+        /// Of which generation it is.
+        generation: u32,
+        /// The nodes.
+        nodes: Vec<JobId>,
+        /// Those among them that the graph's `end` is to wait for by an edge of its own.
+        holding: Vec<JobId>,
+    },
+    /// Ends a retry: the next generation begins. The stop goes, and every node is placed where its parents put it.
+    EndRetry {
+        /// The graph, which is being retried.
+        graph: GraphId,
+        /// Of which generation it is.
+        generation: u32,
+    },
+    /// Gives an ended node of a graph that is being retried another input.
+    Edit {
+        /// The node's job.
+        job: JobId,
+        /// What its handler is given from now on.
+        input: Payload,
+    },
 }
 
 impl Order {
@@ -77,7 +116,9 @@ impl Order {
     /// [`StoreErrorKind::Invalid`] for an input that is too large or that no store can keep.
     pub fn check(&self) -> Result<(), StoreError> {
         for change in &self.changes {
-            let Change::Requeue { job, input: Some(input), .. } = change else { continue };
+            let (Change::Requeue { job, input: Some(input), .. } | Change::Edit { job, input }) = change else {
+                continue;
+            };
             let invalid =
                 |problem: String| Err(StoreError::new(StoreErrorKind::Invalid, "carry out an order", problem));
             let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
@@ -104,14 +145,23 @@ impl Change {
             Self::Recount { .. } => "recount",
             Self::Requeue { input: None, .. } => "requeue",
             Self::Requeue { input: Some(_), .. } => "requeue with a new input",
+            Self::BeginRetry { .. } => "retry",
+            Self::Rearm { .. } => "rearm",
+            Self::EndRetry { .. } => "end retry",
+            Self::Edit { .. } => "edit",
         }
     }
 
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } | Self::Requeue { job, .. } => job.to_string(),
-            Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
+            Self::End { job, .. } | Self::Requeue { job, .. } | Self::Edit { job, .. } => job.to_string(),
+            Self::Stop { graph, .. }
+            | Self::Unstop { graph, .. }
+            | Self::Recount { graph }
+            | Self::BeginRetry { graph, .. }
+            | Self::Rearm { graph, .. }
+            | Self::EndRetry { graph, .. } => graph.to_string(),
         }
     }
 }
@@ -162,6 +212,27 @@ pub enum Changed {
     OfGraph,
     /// The job is a run that has begun: its journal stands against it. Nothing changed.
     HasBegun,
+    /// The graph is being retried, by this order or by an earlier one.
+    Retrying {
+        /// For which nodes, since when.
+        retrying: Retrying,
+        /// The generation that is to end.
+        generation: u32,
+    },
+    /// So many nodes wait anew.
+    Rearmed {
+        /// How many.
+        nodes: u32,
+    },
+    /// The retry is over.
+    Retried {
+        /// The generation that begins.
+        generation: u32,
+    },
+    /// The graph is not being retried, or is of another generation. Nothing changed.
+    NotRetrying,
+    /// The job has another input.
+    Edited,
 }
 
 impl fmt::Display for Changed {
@@ -181,6 +252,11 @@ impl fmt::Display for Changed {
             Self::Requeued => f.write_str("requeued"),
             Self::OfGraph => f.write_str("left: a node of a graph"),
             Self::HasBegun => f.write_str("left: a run that has begun"),
+            Self::Retrying { retrying, generation } => write!(f, "retrying {}, generation {generation}", retrying.mode),
+            Self::Rearmed { nodes } => write!(f, "rearmed {nodes}"),
+            Self::Retried { generation } => write!(f, "generation {generation}"),
+            Self::NotRetrying => f.write_str("left: not being retried"),
+            Self::Edited => f.write_str("edited"),
         }
     }
 }

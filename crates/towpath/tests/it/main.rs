@@ -22,6 +22,7 @@ mod outage;
 mod proof;
 mod refused;
 mod requeue;
+mod retry;
 mod runs;
 mod stores;
 mod transfers;
