@@ -14,6 +14,7 @@ mod queues;
 mod requeue;
 mod resume;
 mod run;
+mod schedules;
 mod signal;
 mod workers;
 
@@ -41,6 +42,7 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
     Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
@@ -63,6 +65,7 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,

@@ -29,6 +29,7 @@ mod requeue;
 mod rescue;
 mod rows;
 mod runs;
+mod schedule;
 mod session;
 mod settle;
 mod signal;

@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
+use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
-    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
-    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
+    Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply,
+    ScheduleWritten, Schedules, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Incarnation, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{
+    GraphId, Incarnation, JobId, Payload, Queue, RunId, ScheduleName, StoreError, StoreErrorKind, Timestamp,
+};
 use uuid::Uuid;
 
 use crate::care::{self, Care};
@@ -24,7 +27,7 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, transact, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, schedule, signal, transact, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -473,6 +476,18 @@ impl Store for PostgresStore {
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
         self.read("prune", move |session| prune::prune(session, limit))
+    }
+
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        self.read("read schedules", move |session| schedule::due(session, limit))
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        self.read("list schedules", move |session| schedule::list(session, after.clone(), limit))
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        self.verb("write schedules", |inner| &inner.client, writes, schedule::write)
     }
 
     fn hints(&self) -> HintStream {

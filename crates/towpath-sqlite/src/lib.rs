@@ -44,6 +44,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod rows;
+mod schedule;
 mod settle;
 mod signal;
 mod store;
