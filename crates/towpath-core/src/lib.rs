@@ -7,9 +7,11 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+pub mod builtin;
 mod clock;
 pub mod defaults;
 pub mod dispatch;
+pub mod duration;
 #[doc(hidden)]
 pub mod fault;
 mod fingerprint;
@@ -37,7 +39,7 @@ pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
+    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;

@@ -2,7 +2,8 @@
 -- ?1 scope: 0 a kind's, 1 a graph name's, ?2 kind or name text, ?3 key text.
 -- Returns job key number, id bytes, hold code, at µs, until_at µs or NULL, stage: 0 not begun, 1 begun, 2 over, NULL
 -- gone; one row or none.
--- Index: unique_key (scope, kind, key), graph (graph), job (key).
+-- Index: unique_key (scope, kind, key), graph (graph), job (key), lane (lane), ended (job), running (job), blocked
+-- (job), later (job), ready (lane, turnout, seq), ready (job).
 select
     u.job, u.id, u.hold, u.at, u.until_at,
     case u.scope

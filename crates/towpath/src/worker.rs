@@ -386,14 +386,12 @@ impl WorkerBuilder {
         }
         let handlers = self.registry.finish(&self.build_id)?;
         let host = host::this_process();
-        // What every worker serves tells people nothing.
-        let own = handlers.serves.iter().filter(|served| !served.kind.is_reserved());
         let identity = WorkerIdentity {
             name: self.name.unwrap_or_else(|| format!("{}/{}", host.machine.get(..8).unwrap_or("host"), host.pid)),
             host: host.clone(),
             build: handlers.build,
             queues: queues.iter().map(|(q, _)| q.to_string()).collect(),
-            kinds: own.map(|served| (served.kind.clone(), served.versions.clone())).collect(),
+            kinds: handlers.serves.iter().map(|served| (served.kind.clone(), served.versions.clone())).collect(),
         };
         let slots = |(queue, slots): (Queue, u16)| {
             let serves: Arc<[Served]> = handlers.serves.clone();

@@ -76,6 +76,8 @@ pub enum GraphProblem {
     Input(String),
     /// A unique key that a graph cannot have like this.
     Unique(UniqueKey, &'static str),
+    /// The text that describes it is wrong, beside its nodes.
+    Document(String),
 }
 
 impl fmt::Display for GraphProblem {
@@ -134,6 +136,7 @@ impl fmt::Display for GraphProblem {
             Self::Job(node, problem) => write!(f, "node {node}: {problem}"),
             Self::Input(problem) => write!(f, "the graph's input: {problem}"),
             Self::Unique(key, problem) => write!(f, "the unique key {key:?}: {problem}"),
+            Self::Document(problem) => f.write_str(problem),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod blocked;
 mod builder;
+mod builtin;
 mod cancel_run;
 mod compile;
 mod durable;
