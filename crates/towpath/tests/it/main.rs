@@ -21,6 +21,7 @@ mod proof;
 mod refused;
 mod requeue;
 mod runs;
+mod schedules;
 mod stores;
 mod transfers;
 mod two_processes;
