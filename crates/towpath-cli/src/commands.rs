@@ -4,6 +4,9 @@ mod audit;
 mod bench;
 mod cancel;
 mod check;
+mod completions;
+mod edit;
+mod filter;
 mod graph;
 mod history;
 mod job;
@@ -19,6 +22,7 @@ mod schedules;
 mod schema;
 mod serve;
 mod signal;
+mod top;
 mod workers;
 
 use std::path::PathBuf;
@@ -51,12 +55,15 @@ enum Command {
     Workers(workers::Workers),
     Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
+    Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
     Serve(serve::Serve),
+    Top(top::Top),
+    Completions(completions::Completions),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -77,12 +84,15 @@ impl Cli {
             Command::Workers(command) => command.run().await,
             Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,
+            Command::Top(command) => command.run().await,
+            Command::Completions(command) => command.run(),
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

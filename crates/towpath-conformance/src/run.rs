@@ -151,9 +151,8 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
-                self.operate(&verb, args, body).await?
-            }
+            "cancel" | "terminate" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount" | "prune"
+            | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,

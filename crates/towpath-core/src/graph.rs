@@ -11,6 +11,7 @@ mod grow;
 mod picture;
 mod prepare;
 mod problem;
+mod shape;
 
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
@@ -20,6 +21,7 @@ pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
+pub use shape::{Difference, Shape};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -37,9 +37,10 @@ mod unique;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
-    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
+    CauseRank, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need,
+    NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
+    PreparedGraph, PreparedNode, Role, Shape, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
+    graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;

@@ -9,6 +9,7 @@
 
 mod apply;
 mod commits;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
@@ -26,13 +27,14 @@ mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
 pub use commits::{CommitCounts, Commits};
+pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, WorkerLine,
+    JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;

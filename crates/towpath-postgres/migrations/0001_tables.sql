@@ -23,7 +23,7 @@ create table towpath.lane (
   unique (queue, kind, version)
 );
 
--- Updated by requeues only: `input`, and a `deadline` that has passed. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- Updated by orders only: edits (input, priority, times) and requeues (input, a deadline that has passed). `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
 -- for a root, null for a lone job and for `end`.
 create table towpath.job (
   key bigint primary key,
@@ -126,6 +126,8 @@ create table towpath.ended (
   cause text,
   branches text
 );
+-- For lists of what did not succeed; a job that did pays nothing for it.
+create index ended_other on towpath.ended (state, job) where state <> 0;
 create index ended_prune on towpath.ended (prune_at, job) where prune_at is not null;
 
 create table towpath.output (
@@ -194,6 +196,8 @@ create table towpath.graph (
   prune_at bigint,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
+create index graph_open on towpath.graph (graph) where "end" is null;
+create index graph_other on towpath.graph ("end", graph) where "end" <> 0;
 create index graph_prune on towpath.graph (prune_at) where prune_at is not null;
 
 create table towpath.stop (
@@ -276,6 +280,14 @@ create table towpath.lease (
   worker bigint primary key,
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
+create table towpath.pause (
+  at bigint not null,
+  queue text collate "C" primary key,
+  actor text not null,
+  why text not null
+);
 
 create table towpath.audit (
   key bigint primary key,

@@ -10,6 +10,7 @@ mod care;
 mod claim;
 mod columns;
 mod combine;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;

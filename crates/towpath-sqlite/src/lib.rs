@@ -26,6 +26,7 @@ mod claim;
 mod combine;
 mod db;
 mod decision;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
+use towpath_core::store::{Change, Changed, Edit, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
 use towpath_core::{
     Conflict, Due, GraphEnd, GraphId, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind, NewAppend,
     NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, Unique,
@@ -186,7 +186,8 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
     pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
-        self.enqueue_item(Graph::of_new(graph)?.into_item()).await
+        let prepared = conditions::prepare(graph)?;
+        self.enqueue_item(Item::Graph(Box::new(prepared))).await
     }
 
     /// Enqueues a graph that is written as JSON ([`Graph::from_json`]) in one transaction. One that names its id is written
@@ -345,6 +346,53 @@ impl Client {
         Ok(Some(counts))
     }
 
+    // ---- edit ---------------------------------------------------------------------------------
+
+    /// Changes the input, the priority or the time of a job that no worker has: it waits, is ready, not due yet, between two
+    /// attempts, or blocked, and is then tried again. [`Changed::Left`] says that it is in another state, or a run that has
+    /// begun: nothing changed. The input must be of the version with which the job was enqueued.
+    ///
+    /// ```
+    /// # use towpath::{Client, JobId, Payload, Timestamp};
+    /// # async fn f(client: Client, job: JobId) -> Result<(), Box<dyn std::error::Error>> {
+    /// use towpath::core::store::Edit;
+    /// let edit = Edit::default().input(Payload::json(&serde_json::json!({ "to": "ann" }))?).priority(5);
+    /// client.edit(job, edit, "bob", "the address was wrong").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The edit breaks a limit, or the store could not do it; nothing was changed then.
+    pub async fn edit(&self, job: JobId, edit: Edit, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        self.change(Change::Edit { job, edit: Box::new(edit) }, actor, reason).await
+    }
+
+    // ---- queues -------------------------------------------------------------------------------
+
+    /// Pauses a queue: from their next turn on no worker claims from it, in whichever process. What was claimed before
+    /// runs on; cancels and deadlines of its jobs are decided all the same. Pausing it again changes nothing.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn pause_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Pause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    /// Lets workers claim from a queue again, and wakes them. A queue that is not paused stays as it is.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn resume_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Unpause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    async fn change(&self, change: Change, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let order = Order { actor: actor.into(), reason: reason.into(), changes: vec![change] };
+        let applied = self.inner.store.apply(order).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
     /// Takes over from workers whose process on this host is known to be gone, and makes decisions that wait for a
     /// worker, such as how a graph ended. Workers do this all the time; it is for commands where none may be running.
     ///
@@ -359,13 +407,8 @@ impl Client {
     /// # Errors
     /// The store could not do it.
     pub async fn recount(&self, graph: GraphId, actor: &str) -> Result<u32, StoreError> {
-        let order = towpath_core::store::Order {
-            actor: actor.into(),
-            reason: "recount".into(),
-            changes: vec![Change::Recount { graph }],
-        };
-        match self.inner.store.apply(order).await?.changes.first() {
-            Some(Changed::Recounted { repaired }) => Ok(*repaired),
+        match self.change(Change::Recount { graph }, actor, "recount").await? {
+            Changed::Recounted { repaired } => Ok(repaired),
             _ => Err(StoreError::new(StoreErrorKind::Invalid, "recount", format!("there is no graph {graph}"))),
         }
     }
@@ -496,6 +539,17 @@ impl<J: Job> JobBuilder<'_, J> {
     /// [`Context::cancelled`]: crate::Context::cancelled
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
+    }
+
+    /// How long it stays stored once it has succeeded or was skipped (24 h); a node stays as long as its graph. Whoever awaits
+    /// its output later finds nothing.
+    pub fn keep(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_us = u64::try_from(keep.as_micros()).ok())
+    }
+
+    /// How long it stays stored once it has ended otherwise (30 days).
+    pub fn keep_failed(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok())
     }
 
     /// Adds a tag.

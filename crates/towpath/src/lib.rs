@@ -31,6 +31,7 @@ mod ancestor;
 mod batch;
 mod branch;
 mod builtin;
+mod bulk;
 mod caretaker;
 mod client;
 mod context;
@@ -63,6 +64,7 @@ pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;
 pub use builtin::{Timer, WaitFor};
+pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
@@ -106,7 +108,7 @@ pub mod schedule {
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine, WorkerLine,
     };
 }
 

@@ -59,6 +59,8 @@ pub struct WorkerBuilder {
     client: Client,
     registry: Registry,
     queues: Vec<(String, u16)>,
+    slots_max: Option<u16>,
+    weights: Vec<(String, u16)>,
     name: Option<String>,
     lease: Duration,
     drain_limit: Duration,
@@ -79,6 +81,8 @@ impl Worker {
             client: client.clone(),
             registry: Registry::new(),
             queues: Vec::new(),
+            slots_max: None,
+            weights: Vec::new(),
             name: None,
             lease: defaults::LEASE,
             drain_limit: defaults::DRAIN_LIMIT,
@@ -161,6 +165,21 @@ impl WorkerBuilder {
     /// Serves a queue with so many slots: jobs of it that run at once. May be called for several queues.
     pub fn queue(mut self, name: &str, slots: u16) -> Self {
         self.queues.push((name.to_owned(), slots));
+        self
+    }
+
+    /// Most jobs that run at once of all its queues together; without it, as many as the queues have slots. The queue that
+    /// was named first comes first, and a later one gets what it leaves, unless there are weights
+    /// ([`queue_weight`](Self::queue_weight)).
+    pub fn slots(mut self, most: u16) -> Self {
+        self.slots_max = Some(most);
+        self
+    }
+
+    /// Shares the slots by weight among the queues that have work; a queue without a weight has 1. What a queue leaves goes
+    /// to the others. Weights say something only with fewer [`slots`](Self::slots) in all than the queues have.
+    pub fn queue_weight(mut self, queue: &str, weight: u16) -> Self {
+        self.weights.push((queue.to_owned(), weight));
         self
     }
 
@@ -374,6 +393,7 @@ impl WorkerBuilder {
                 Err(e) => self.registry.problem(RegistryProblem::Invalid { problem: e.to_string() }),
             }
         }
+        let weights = self.check_shares(&queues);
         self.look_for_states();
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
         for (kind, queue) in self.registry.beside(&names) {
@@ -398,6 +418,8 @@ impl WorkerBuilder {
             QueueSlots { queue, slots, serves }
         };
         let mut config = DispatchConfig::new(random::incarnation(), identity, queues.into_iter().map(slots).collect());
+        config.slots_max = self.slots_max;
+        config.weights = weights;
         config.lease = self.lease;
         config.heartbeat = (self.lease * 3 / 10).min(defaults::HEARTBEAT);
         config.drain_limit = self.drain_limit;
@@ -408,5 +430,26 @@ impl WorkerBuilder {
         let (pump, messages) =
             Pump::new(self.client.clone(), handlers, self.states, self.hooks, host, Dispatcher::new(config));
         Ok(Worker { client: self.client, schedules, pump, messages })
+    }
+
+    /// The weight of each queue, or none if there are no weights; notes what is wrong with them.
+    fn check_shares(&mut self, queues: &[(Queue, u16)]) -> Vec<u16> {
+        let mut problem = |problem: String| self.registry.problem(RegistryProblem::Invalid { problem });
+        if self.slots_max == Some(0) {
+            problem("the worker has no slot: give it at least 1, .slots(20)".into());
+        }
+        for (name, weight) in &self.weights {
+            if *weight == 0 {
+                problem(format!("queue {name} has the weight 0: give it at least 1, or pause the queue"));
+            }
+            if !queues.iter().any(|(queue, _)| queue.as_str() == name) {
+                problem(format!("queue {name} has a weight but is not served: add .queue({name:?}, 20)"));
+            }
+        }
+        if self.weights.is_empty() {
+            return Vec::new();
+        }
+        let of = |queue: &Queue| self.weights.iter().rev().find(|(name, _)| name == queue.as_str());
+        queues.iter().map(|(queue, _)| of(queue).map_or(1, |(_, weight)| *weight)).collect()
     }
 }

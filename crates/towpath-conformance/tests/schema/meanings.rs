@@ -4,7 +4,7 @@
 pub(crate) const TABLES: &[(&str, &str)] = &[
     ("meta", "One row: which release of the schema this is."),
     ("lane", "Interned (queue, kind, version): a small number in place of three texts. Rows are never deleted."),
-    ("job", "Every job. Wide; updated by requeues only (input, deadline), deleted by prunes only."),
+    ("job", "Every job. Wide; updated by edits and requeues only, deleted by prunes only."),
     ("ready", "The head: due jobs that wait for a worker. Narrow, only inserted and deleted."),
     ("later", "Jobs that are not due yet, and parked runs."),
     ("running", "Jobs that a worker holds, for its handler or for a decision. Also proves a claim (the fence)."),
@@ -28,6 +28,7 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ("schedule", "Rules that mint jobs. What they are is in `body`; the core alone reads it."),
     ("worker", "Registered workers, and the answers of their last turns, for the repeat."),
     ("lease", "Until when each worker's claims hold. Apart from `worker`, so that a heartbeat never waits for a turn."),
+    ("pause", "Queues that nobody claims from, until they are resumed."),
     ("audit", "What operators ordered. Kept for ever."),
 ];
 
@@ -156,6 +157,8 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("worker", "queues", "JSON list of the queues that it serves"),
     ("worker", "registered_at", "instant"),
     ("lease", "until_at", "instant"),
+    ("pause", "queue", "name of the queue"),
+    ("pause", "why", "why, in their words; may be empty"),
     ("audit", "key", "drawn number"),
     ("audit", "action", "the verb"),
     ("audit", "target", "id of the job or graph"),

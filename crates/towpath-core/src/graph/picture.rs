@@ -93,7 +93,7 @@ impl Picture {
 }
 
 /// What an edge asks for, in words. Success goes without saying.
-fn asks(condition: &Condition) -> String {
+pub(super) fn asks(condition: &Condition) -> String {
     match condition {
         Condition::Succeeded => String::new(),
         Condition::Branch(label) => label.to_string(),

@@ -9,7 +9,7 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Served, Settled, StopLine, Versions};
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
 
 use super::unique::{Scope, UniqueRow};
@@ -21,6 +21,8 @@ pub(super) type Key = i64;
 /// The tables of `docs/store.md`, and the indexes that their constraints and the verbs need.
 #[derive(Default)]
 pub(super) struct Tables {
+    /// How many verbs have written, or tried to.
+    pub(super) writes: u64,
     last_key: Key,
     lanes: BTreeMap<(Queue, Kind, u16), Key>,
 
@@ -70,6 +72,7 @@ pub(super) struct Tables {
     pub(super) worker: BTreeMap<Key, WorkerRow>,
     pub(super) worker_by_incarnation: BTreeMap<Incarnation, Key>,
     pub(super) lease: BTreeMap<Key, Timestamp>,
+    pub(super) pause: BTreeMap<Queue, PauseLine>,
     pub(super) audit: BTreeMap<Key, AuditRow>,
 }
 

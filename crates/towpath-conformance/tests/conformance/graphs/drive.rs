@@ -138,7 +138,7 @@ impl Course<'_, '_> {
         self.driver.turn += 1;
         let serves = [Served::up_to(Kind::new("k").unwrap(), 1)].into();
         let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: jobs }];
-        let claim = Some(Claim { queues, decisions_max: decisions });
+        let claim = Some(Claim { queues, most: u16::MAX, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
         let mut ends = Vec::new();
