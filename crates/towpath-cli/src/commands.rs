@@ -20,6 +20,7 @@ mod restart;
 mod resume;
 mod retry;
 mod run;
+mod schedules;
 mod schema;
 mod serve;
 mod signal;
@@ -54,6 +55,7 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
     Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
@@ -84,6 +86,7 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
             Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,

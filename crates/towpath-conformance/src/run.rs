@@ -5,6 +5,7 @@ mod inspect;
 mod operate;
 mod retry;
 mod runs;
+mod schedule;
 mod settle;
 mod work;
 
@@ -159,6 +160,7 @@ impl<S: Subject> Runner<S> {
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
+            "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };
         Ok(say::fold(lines))

@@ -47,7 +47,7 @@ pub use intake::Intake;
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
-pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId, UniqueKey};
+pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };

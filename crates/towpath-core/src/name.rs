@@ -168,6 +168,11 @@ name_type! {
     UniqueKey, "unique key", |name| check_text("unique key", name, limits::UNIQUE_KEY_BYTES_MAX)
 }
 
+name_type! {
+    /// The name of a schedule: 1 to 64 of `a-z 0-9 . _ -`.
+    ScheduleName, "schedule", |name| check_token("schedule", name)
+}
+
 impl NodeName {
     /// The name of the hidden last node of every graph. No node of a user's may bear it.
     pub const END: &'static str = "end";

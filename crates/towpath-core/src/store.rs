@@ -19,6 +19,7 @@ mod inspect;
 mod migrate;
 mod prune;
 mod read;
+mod schedule;
 mod served;
 mod signal;
 mod transact;
@@ -40,6 +41,7 @@ pub use inspect::{
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
@@ -56,8 +58,9 @@ use std::pin::Pin;
 
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
-use crate::name::RunId;
+use crate::name::{RunId, ScheduleName};
 use crate::payload::Payload;
+use crate::schedule::ScheduleWrite;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -141,6 +144,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// Carries out an operator's order and records it, in one transaction.
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>>;
+
+    /// The schedules that are due by the store's clock, at most `limit`, by when they were.
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>>;
+
+    /// Schedules by name, after a name, at most `limit`.
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>>;
+
+    /// Changes schedules, each if its revision is still the one that was read, and enqueues what it mints; an answer for each,
+    /// in order. One transaction; each is written or stale alone.
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>>;
 
     /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.

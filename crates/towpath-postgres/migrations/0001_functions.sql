@@ -408,3 +408,46 @@ begin
   end loop;
   return jsonb_build_object('now', now_us, 'items', answers, 'lanes', lanes, 'first', first_seq);
 end $towpath$;
+
+-- Changes schedules, each if its revision is still the one that was read, and enqueues what it mints; answers of each whether it
+-- was done, and the least key of its jobs. Locks the rows in the order given: who ticks writes only what is due, and a
+-- deadlock with another is replayed.
+create function towpath.write_schedules(items jsonb) returns jsonb language plpgsql
+  set enable_seqscan to off set jit to off as $towpath$
+declare
+  now_us bigint := towpath.clock();
+  answers jsonb := '[]';
+  item jsonb;
+  job jsonb;
+  answer jsonb;
+  is_done boolean;
+  first_key bigint;
+begin
+  for item in select * from jsonb_array_elements(items) loop
+    if item->>'revision' is null then
+      insert into towpath.schedule (name, revision, next, body)
+      values (item->>'name', nextval('towpath.key'), (item->>'next')::bigint, item->>'body') on conflict do nothing;
+    elsif item->>'body' is null then
+      delete from towpath.schedule s where s.name = item->>'name' and s.revision = (item->>'revision')::bigint;
+    else
+      update towpath.schedule s
+      set revision = nextval('towpath.key'), next = (item->>'next')::bigint, body = item->>'body'
+      where s.name = item->>'name' and s.revision = (item->>'revision')::bigint;
+    end if;
+    is_done := found;
+    first_key := null;
+    if is_done then
+      for job in select * from jsonb_array_elements(item->'mint') loop
+        answer := towpath.enqueue_job(now_us, job);
+        first_key := least(coalesce(first_key, (answer->>'key')::bigint), (answer->>'key')::bigint);
+      end loop;
+    end if;
+    if jsonb_typeof(item->'audit') = 'object' then
+      insert into towpath.audit (key, at, actor, reason, action, target, outcome)
+      values (nextval('towpath.key'), now_us, item->'audit'->>'actor', item->'audit'->>'reason',
+        item->'audit'->>'action', item->>'name', item->'audit'->>(case when is_done then 'done' else 'stale' end));
+    end if;
+    answers := answers || jsonb_build_object('done', is_done, 'first', first_key);
+  end loop;
+  return answers;
+end $towpath$;

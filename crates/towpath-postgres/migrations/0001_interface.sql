@@ -108,7 +108,7 @@ end $towpath$;
 create function towpath.enqueue_graph(graph jsonb, queue text default 'default', id uuid default null) returns uuid
 language plpgsql as $towpath$
 declare
-  own_id uuid := coalesce(id, gen_random_uuid());
+  own_id uuid := coalesce(id, (graph->>'id')::uuid, gen_random_uuid());
 begin
   perform towpath.take_in(jsonb_build_object('graph', jsonb_build_object('id', own_id, 'graph', graph)), queue);
   return own_id;

@@ -264,6 +264,15 @@ create table towpath.unique_key (
 create index unique_key_job on towpath.unique_key (job);
 create index unique_key_until on towpath.unique_key (until_at) where until_at is not null;
 
+-- `next` is when to look at it again, `body` all that the core knows of it.
+create table towpath.schedule (
+  revision bigint not null,
+  next bigint,
+  name text collate "C" primary key,
+  body text not null
+) with (fillfactor = 50);
+create index schedule_next on towpath.schedule (next, name) where next is not null;
+
 create table towpath.worker (
   worker bigint primary key,
   incarnation uuid not null unique,

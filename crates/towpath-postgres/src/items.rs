@@ -203,7 +203,8 @@ pub(crate) fn payload_value(payload: &Payload) -> Map<String, Value> {
     fields.0
 }
 
-fn job_value(inner: &Inner, job: &NewJob) -> Result<Map<String, Value>, Fault> {
+/// A job as the function takes it.
+pub(crate) fn job_value(inner: &Inner, job: &NewJob) -> Result<Map<String, Value>, Fault> {
     let mut fields = Fields(Map::new());
     fields.put("id", job.id.to_string());
     fields.put("kind", job.kind.as_str());

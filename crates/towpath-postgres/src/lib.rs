@@ -32,6 +32,7 @@ mod rescue;
 mod retry;
 mod rows;
 mod runs;
+mod schedule;
 mod session;
 mod settle;
 mod signal;

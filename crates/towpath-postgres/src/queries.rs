@@ -200,6 +200,8 @@ queries! {
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);
+    ScheduleDue = "schedule_due" (INT4);
+    ScheduleList = "schedule_list" (TEXT, INT4);
     SettleAgain = "settle_again" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
@@ -247,6 +249,7 @@ queries! {
     WorkerForget = "worker_forget" (INT8_ARRAY);
     WorkerLeaves = "worker_leaves" (UUID);
     WorkerList = "worker_list" ();
+    WriteSchedules = "write_schedules" (TEXT);
 }
 
 #[cfg(test)]

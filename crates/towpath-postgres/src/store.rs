@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
+use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
-    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
-    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
+    Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply,
+    ScheduleWritten, Schedules, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
-    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, StoreError, StoreErrorKind, Timestamp,
+    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
+    Timestamp,
 };
 use uuid::Uuid;
 
@@ -26,7 +28,9 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, signal, transact, turn};
+use crate::{
+    apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, schedule, signal, transact, turn,
+};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -487,6 +491,18 @@ impl Store for PostgresStore {
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
         self.read("prune", move |session| prune::prune(session, limit))
+    }
+
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        self.read("read schedules", move |session| schedule::due(session, limit))
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        self.read("list schedules", move |session| schedule::list(session, after.clone(), limit))
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        self.verb("write schedules", |inner| &inner.client, writes, schedule::write)
     }
 
     fn hints(&self) -> HintStream {

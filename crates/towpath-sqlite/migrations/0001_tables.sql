@@ -253,6 +253,16 @@ create table unique_key (
 create index unique_key_job on unique_key (job);
 create index unique_key_until on unique_key (until_at) where until_at is not null;
 
+-- `next` is when to look at it again, `body` all that the core knows of it.
+create table schedule (
+    name text not null,
+    revision integer not null,
+    next integer,
+    body text not null,
+    primary key (name)
+) strict, without rowid;
+create index schedule_next on schedule (next, name) where next is not null;
+
 create table worker (
     worker integer primary key,
     incarnation blob not null check (length(incarnation) = 16),

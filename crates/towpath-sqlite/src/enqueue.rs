@@ -37,7 +37,7 @@ struct Belongs<'a> {
 }
 
 impl Tx<'_, '_> {
-    fn enqueue_job(&mut self, job: &NewJob) -> Placement {
+    pub(crate) fn enqueue_job(&mut self, job: &NewJob) -> Placement {
         if let Err(refusal) = job.check() {
             return Ok(Err(refusal));
         }

@@ -47,6 +47,7 @@ mod requeue;
 mod rescue;
 mod retry;
 mod rows;
+mod schedule;
 mod settle;
 mod signal;
 mod store;

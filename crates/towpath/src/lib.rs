@@ -54,6 +54,7 @@ mod registry;
 mod requeue;
 mod restart;
 mod retry;
+mod schedules;
 mod states;
 pub mod testing;
 mod within;
@@ -79,6 +80,7 @@ pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
 pub use restart::RestartBuilder;
 pub use retry::{Retried, RetryBuilder};
+pub use schedules::{Schedule, Schedules};
 pub use states::State;
 pub use within::{Enlist, SqlText, Within};
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
@@ -97,6 +99,14 @@ pub use towpath_core::{
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.
 pub type JsonValue = serde_json::Value;
+
+/// Schedules as the core has them: specs, zones, policies, and what is stored.
+pub mod schedule {
+    pub use towpath_core::schedule::{
+        Activity, CatchUp, InvalidSpec, Keeper, Minted, Overlap, Policy, SkipReason, SkippedTicks, Spec,
+        StoredSchedule, TickJob, Zone,
+    };
+}
 
 /// Views for people: what [`Client::inspect`] takes and answers.
 pub mod inspect {

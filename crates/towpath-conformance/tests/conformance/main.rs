@@ -22,4 +22,6 @@ mod simulation;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod ticks;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod unique;

@@ -77,8 +77,7 @@ mod tests {
         let node = |at: u8, name: &str| {
             let job = NewJob::new(JobId::from_bytes([at; 16]), Kind::from_stored("echo"));
             let queue = Queue::from_stored(&format!("flow.{}", graph(9)));
-            let job = job.unique: None,
-            input(Payload::json(&at).unwrap()).queue(queue).run(RunId::from_stored(&format!("r-{at}")));
+            let job = job.input(Payload::json(&at).unwrap()).queue(queue).run(RunId::from_stored(&format!("r-{at}")));
             NewNode::new(NodeName::from_stored(name), job)
         };
         let edges = vec![NewEdge::new(NodeName::from_stored("a"), NodeName::from_stored("b"))];
@@ -88,6 +87,7 @@ mod tests {
             name,
             rules: Default::default(),
             input: None,
+            unique: None,
             nodes: vec![node(1, "a"), node(2, "b")],
             edges,
         }

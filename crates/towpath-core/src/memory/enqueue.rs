@@ -28,7 +28,7 @@ impl Transaction<'_> {
         Ok(Enqueued { now: self.now, items })
     }
 
-    fn enqueue_job(&mut self, job: NewJob) -> Result<Placed, Refusal> {
+    pub(super) fn enqueue_job(&mut self, job: NewJob) -> Result<Placed, Refusal> {
         job.check()?;
         if let Some(stored) = self.tables.job_by_id.get(&job.id).and_then(|key| self.tables.job.get(key)) {
             return if is_same(&stored.new, &job) { Ok(Placed::Existing) } else { Err(conflict(&stored.new)) };

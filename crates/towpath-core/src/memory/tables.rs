@@ -6,8 +6,9 @@ use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, S
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
-use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, UniqueKey};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
+use crate::schedule::StoredSchedule;
 use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
 
@@ -62,6 +63,9 @@ pub(super) struct Tables {
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
+
+    pub(super) schedule: BTreeMap<ScheduleName, (i64, StoredSchedule)>,
+    pub(super) schedule_next: BTreeSet<(Timestamp, ScheduleName)>,
 
     pub(super) unique: BTreeMap<(Scope, UniqueKey), UniqueRow>,
     pub(super) unique_by_owner: BTreeMap<Key, (Scope, UniqueKey)>,

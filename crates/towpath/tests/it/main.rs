@@ -26,6 +26,7 @@ mod refused;
 mod requeue;
 mod retry;
 mod runs;
+mod schedules;
 mod stores;
 mod transfers;
 mod two_processes;
