@@ -16,8 +16,11 @@ mod json;
 mod migrate;
 mod queues;
 mod requeue;
+mod restart;
 mod resume;
+mod retry;
 mod run;
+mod schedules;
 mod schema;
 mod serve;
 mod signal;
@@ -52,9 +55,12 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
     Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
+    Retry(retry::RetryCommand),
+    Restart(restart::RestartCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
@@ -80,9 +86,12 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
             Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
+            Command::Retry(command) => command.run().await,
+            Command::Restart(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,

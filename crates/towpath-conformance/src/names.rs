@@ -21,6 +21,11 @@ impl Names {
         id
     }
 
+    /// A job whose id follows from something else.
+    pub(crate) fn learn_job(&mut self, id: JobId, name: &str) {
+        self.known.insert(id.to_string(), name.to_owned());
+    }
+
     /// The id of a graph.
     pub(crate) fn graph(&mut self, name: &str) -> GraphId {
         let id = GraphId::from_bytes(bytes("graph", name));
@@ -34,6 +39,11 @@ impl Names {
         let id = Incarnation::from_bytes(bytes("worker", name));
         self.known.insert(id.to_string(), name.to_owned());
         id
+    }
+
+    /// Notes the name of an id that does not follow from it.
+    pub(crate) fn tell(&mut self, id: impl ToString, name: &str) {
+        self.known.insert(id.to_string(), name.to_owned());
     }
 
     /// Takes over the names that others have used.

@@ -274,6 +274,7 @@ fn graph(number: u8) -> NewGraph {
         name: GraphName::from_stored("diamond"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: (0..=7).map(node).collect(),
         edges: edges.collect(),
     }

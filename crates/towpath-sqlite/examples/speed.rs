@@ -164,6 +164,7 @@ fn fan(store: &SqliteStore, width: u64) {
         name: GraphName::from_stored("fan"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes,
         edges,
     };

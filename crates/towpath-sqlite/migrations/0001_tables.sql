@@ -184,9 +184,12 @@ create table graph (
     "end" integer,
     ended_at integer,
     counts text,
-    prune_at integer
+    prune_at integer,
+    generation integer not null default 1,
+    restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);
+create index graph_restarts on graph (restart_of, graph) where restart_of is not null;
 create index graph_open on graph (graph) where "end" is null;
 create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
@@ -198,6 +201,15 @@ create table stop (
     actor text not null,
     why text not null
 ) strict;
+
+-- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
+create table retry (
+    graph integer primary key,
+    mode text not null,
+    since integer not null,
+    due integer not null
+) strict;
+create index retry_due on retry (due, graph);
 
 create table node (
     job integer primary key,
@@ -212,7 +224,8 @@ create table node (
     untaken integer not null,
     spoiled integer not null,
     cause_rank integer,
-    cause_parent integer
+    cause_parent integer,
+    attempt integer not null default 0
 ) strict;
 create unique index node_name on node (graph, name);
 
@@ -224,6 +237,31 @@ create table edge (
     label text,
     primary key (parent, ord)
 ) strict, without rowid;
+
+-- Who has a unique key. `scope` 0: of a kind, 1: of a graph's name. Whether it is still held is seen from its job.
+create table unique_key (
+    scope integer not null check (scope between 0 and 1),
+    kind text not null,
+    key text not null,
+    job integer not null,
+    id blob not null check (length(id) = 16),
+    hold integer not null check (hold between 0 and 2),
+    at integer not null,
+    until_at integer,
+    primary key (scope, kind, key)
+) strict, without rowid;
+create index unique_key_job on unique_key (job);
+create index unique_key_until on unique_key (until_at) where until_at is not null;
+
+-- `next` is when to look at it again, `body` all that the core knows of it.
+create table schedule (
+    name text not null,
+    revision integer not null,
+    next integer,
+    body text not null,
+    primary key (name)
+) strict, without rowid;
+create index schedule_next on schedule (next, name) where next is not null;
 
 create table worker (
     worker integer primary key,

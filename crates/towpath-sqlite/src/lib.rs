@@ -24,6 +24,7 @@ mod care;
 mod checkpoint;
 mod claim;
 mod combine;
+mod content;
 mod db;
 mod decision;
 mod edit;
@@ -44,13 +45,17 @@ mod recount;
 mod release;
 mod requeue;
 mod rescue;
+mod retry;
 mod rows;
+mod schedule;
 mod settle;
 mod signal;
 mod store;
 mod transact;
 mod turn;
 mod tx;
+mod unique;
+mod within;
 
 #[cfg(test)]
 mod tests;

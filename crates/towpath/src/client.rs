@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Changed, Edit, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
 use towpath_core::{
-    Due, GraphEnd, GraphId, Incarnation, InvalidGraph, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload,
-    Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, cancel_graph_step, cancel_job,
-    terminate_job,
+    Conflict, Due, GraphEnd, GraphId, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind, NewAppend,
+    NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, Unique,
+    UniqueKey, cancel_graph_step, cancel_job, terminate_job,
 };
 
 use crate::branch;
@@ -54,6 +54,15 @@ impl<J> JobHandle<J> {
     /// A handle for an id that was kept elsewhere.
     pub fn from_id(id: JobId) -> Self {
         Self { id, placed: Placed::Existing, job: PhantomData }
+    }
+
+    /// The handle of a job that was to have this id; it stands for the one that has its key, if another has it.
+    pub(crate) fn of(id: JobId, placed: Placed) -> Self {
+        let id = match placed {
+            Placed::Held(KeyHolder::Job(holder)) | Placed::Replaced(holder) => holder,
+            Placed::Inserted | Placed::Existing | Placed::Held(KeyHolder::Graph(_)) => id,
+        };
+        Self { id, placed, job: PhantomData }
     }
 
     /// The job.
@@ -161,7 +170,7 @@ impl Client {
         }
         let ids: Vec<JobId> = jobs.iter().map(|j| j.id).collect();
         let placed = self.enqueue_items(jobs.into_iter().map(Item::job).collect()).await?;
-        Ok(ids.into_iter().zip(placed).map(|(id, placed)| JobHandle { id, placed, job: PhantomData }).collect())
+        Ok(ids.into_iter().zip(placed).map(|(id, placed)| JobHandle::of(id, placed)).collect())
     }
 
     /// Enqueues a job that was put together by hand.
@@ -467,6 +476,53 @@ impl<J: Job> JobBuilder<'_, J> {
         self.with(|job| job.due = Due::At(at))
     }
 
+    /// A key that one live job of its kind may have. Held until the job has ended and answered with the job that has it
+    /// ([`Placed::Held`]), unless [`unique_hold`](Self::unique_hold) and [`unique_conflict`](Self::unique_conflict) say
+    /// otherwise. The handle then stands for the job that has the key.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Client, Job};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "reindex")]
+    /// # struct Reindex(u32);
+    /// # async fn f(client: Client) -> Result<(), towpath::Error> {
+    /// use std::time::Duration;
+    /// use towpath::Conflict;
+    /// // Ten saves in a minute are one reindex, two seconds after the last of them.
+    /// let debounce = Conflict::Debounce { at_most: Some(Duration::from_secs(30)) };
+    /// client.job(&Reindex(7)).unique("shop-7").unique_conflict(debounce).delay(Duration::from_secs(2)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unique(mut self, key: &str) -> Self {
+        match UniqueKey::new(key) {
+            Ok(key) => self.with(|job| job.unique = Some(Box::new(Unique::new(key)))),
+            Err(e) => {
+                self.job = Err(e.into());
+                self
+            }
+        }
+    }
+
+    /// For how long it holds its key. After [`unique`](Self::unique).
+    pub fn unique_hold(self, hold: Hold) -> Self {
+        self.with(|job| {
+            if let Some(unique) = &mut job.unique {
+                unique.hold = hold;
+            }
+        })
+    }
+
+    /// What becomes of it if another job has its key. After [`unique`](Self::unique).
+    pub fn unique_conflict(self, conflict: Conflict) -> Self {
+        self.with(|job| {
+            if let Some(unique) = &mut job.unique {
+                unique.conflict = conflict;
+            }
+        })
+    }
+
     /// Dead if it has not succeeded by this instant.
     pub fn deadline(self, at: Timestamp) -> Self {
         self.with(|job| job.deadline = Some(at))
@@ -532,8 +588,7 @@ impl<'c, J: Job> IntoFuture for JobBuilder<'c, J> {
         Box::pin(async move {
             let job = self.job?;
             let id = job.id;
-            let placed = self.client.enqueue_new(job).await?;
-            Ok(JobHandle { id, placed, job: PhantomData })
+            Ok(JobHandle::of(id, self.client.enqueue_new(job).await?))
         })
     }
 }

@@ -4,6 +4,7 @@ mod attempt;
 mod failed;
 pub(crate) mod peers;
 mod pump;
+mod scheduler;
 
 use std::fmt;
 use std::future::Future;
@@ -29,6 +30,7 @@ use crate::job::Job;
 use crate::middleware::{Left, Next};
 use crate::random;
 use crate::registry::{Handlers, InvalidRegistry, Registry, RegistryProblem};
+use crate::schedules::{Checked, Schedule};
 use crate::states::States;
 pub(crate) use attempt::{Around, Attempt, panic_text, panicked};
 pub use failed::FailedAttempt;
@@ -38,6 +40,8 @@ use pump::Pump;
 
 /// A set of handlers that serves queues of a store.
 pub struct Worker {
+    client: Client,
+    schedules: Vec<Checked>,
     pump: Pump,
     messages: mpsc::UnboundedSender<Message>,
 }
@@ -67,6 +71,7 @@ pub struct WorkerBuilder {
     build_id: String,
     needed: Vec<NeededState>,
     hooks: Hooks,
+    schedules: Vec<Schedule>,
 }
 
 impl Worker {
@@ -88,6 +93,7 @@ impl Worker {
             build_id: host::this_program(),
             needed: Vec::new(),
             hooks: Hooks::new(),
+            schedules: Vec::new(),
         }
     }
 
@@ -101,7 +107,12 @@ impl Worker {
 
     fn start(self) -> WorkerHandle {
         let running = self.pump.running();
-        let task = tokio::spawn(self.pump.run());
+        let Self { client, schedules, pump, .. } = self;
+        let task = tokio::spawn(async move {
+            let time = tokio::spawn(scheduler::keep_time(client, schedules));
+            pump.run().await;
+            time.abort();
+        });
         WorkerHandle { messages: self.messages, running, task }
     }
 }
@@ -270,6 +281,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Declares a schedule: it is there as long as workers have it in their code. A change of it takes effect when a worker with
+    /// the new code starts; one whose code has gone shows as a ghost after a day, and goes on until somebody forgets it.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedules.push(schedule);
+        self
+    }
+
     /// Names a step that the worker's functions use. Nothing requires it: it lets [`build`](Self::build) say before
     /// anything starts that a state is missing, instead of blocking the first run that comes to the step.
     pub fn step<I, O, E>(mut self, step: Step<I, O, E>) -> Self {
@@ -368,6 +386,13 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
+        let mut schedules = Vec::with_capacity(self.schedules.len());
+        for schedule in std::mem::take(&mut self.schedules) {
+            match schedule.checked() {
+                Ok(checked) => schedules.push(checked),
+                Err(e) => self.registry.problem(RegistryProblem::Invalid { problem: e.to_string() }),
+            }
+        }
         let weights = self.check_shares(&queues);
         self.look_for_states();
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
@@ -402,8 +427,9 @@ impl WorkerBuilder {
         if let Some(jobs) = self.prefetch_max {
             config.prefetch_max = jobs;
         }
-        let (pump, messages) = Pump::new(self.client, handlers, self.states, self.hooks, host, Dispatcher::new(config));
-        Ok(Worker { pump, messages })
+        let (pump, messages) =
+            Pump::new(self.client.clone(), handlers, self.states, self.hooks, host, Dispatcher::new(config));
+        Ok(Worker { client: self.client, schedules, pump, messages })
     }
 
     /// The weight of each queue, or none if there are no weights; notes what is wrong with them.

@@ -96,6 +96,7 @@ fn funnel(id_of_graph: GraphId, parents: usize) -> NewGraph {
         name: GraphName::from_stored("funnel"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: (0..=parents).map(node).collect(),
         edges: (0..parents).map(|parent| NewEdge::new(name(parent), name(parents))).collect(),
     }
