@@ -39,8 +39,8 @@ pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need,
     NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Shape, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
-    graph_schema,
+    PreparedGraph, PreparedNode, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying,
+    Role, Shape, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;
@@ -52,7 +52,7 @@ pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
-pub use plan::{Requeue, cancel_graph_step, cancel_job, requeue_job, terminate_job};
+pub use plan::{Requeue, begin_retry, cancel_graph_step, cancel_job, end_retry, rearm, requeue_job, terminate_job};
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

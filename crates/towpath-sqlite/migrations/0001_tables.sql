@@ -184,9 +184,12 @@ create table graph (
     "end" integer,
     ended_at integer,
     counts text,
-    prune_at integer
+    prune_at integer,
+    generation integer not null default 1,
+    restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);
+create index graph_restarts on graph (restart_of, graph) where restart_of is not null;
 create index graph_open on graph (graph) where "end" is null;
 create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
@@ -198,6 +201,15 @@ create table stop (
     actor text not null,
     why text not null
 ) strict;
+
+-- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
+create table retry (
+    graph integer primary key,
+    mode text not null,
+    since integer not null,
+    due integer not null
+) strict;
+create index retry_due on retry (due, graph);
 
 create table node (
     job integer primary key,
@@ -212,7 +224,8 @@ create table node (
     untaken integer not null,
     spoiled integer not null,
     cause_rank integer,
-    cause_parent integer
+    cause_parent integer,
+    attempt integer not null default 0
 ) strict;
 create unique index node_name on node (graph, name);
 

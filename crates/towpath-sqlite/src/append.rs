@@ -88,12 +88,18 @@ impl Tx<'_, '_> {
         let mut end = self.db.one(Query::NodeRead, [graph.end], rows::node)?;
         end.counters.left += gained;
         end.phase = Phase::Waiting;
-        self.db.run(Query::UndecidedDelete, [graph.end])?;
-        self.db.run(Query::RunningDelete, [graph.end])?;
-        if self.db.run(Query::EndedDelete, [graph.end])? > 0 {
-            self.db.run(Query::GraphReopen, [graph.key])?;
-        }
+        self.take_back_end(graph.key, graph.end)?;
         Ok(end)
+    }
+
+    /// Takes back what had become of a graph's `end`, and with it the graph's own. Its node is written by the caller.
+    pub(crate) fn take_back_end(&mut self, graph: i64, end: i64) -> Result<(), Fault> {
+        self.db.run(Query::UndecidedDelete, [end])?;
+        self.db.run(Query::RunningDelete, [end])?;
+        if self.db.run(Query::EndedDelete, [end])? > 0 {
+            self.db.run(Query::GraphReopen, [graph])?;
+        }
+        Ok(())
     }
 
     /// Counts parents that had ended before these nodes came, for them and for `end`.

@@ -166,6 +166,7 @@ impl Tx<'_, '_> {
             input.map(|payload| payload.codec.code()),
             input.map(|payload| &payload.bytes[..]),
             self.now_us(),
+            graph.restart_of().map(|id| id.as_bytes().to_vec()),
         ];
         self.db.run(Query::GraphInsert, row)?;
         let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new() };
@@ -261,7 +262,7 @@ impl Tx<'_, '_> {
             params![key, graph, node.name.as_str(), node.role.bits(), counters.need, counters.eager, counters.left];
         self.db.run(Query::NodeInsert, row)?;
         let phase = Phase::Waiting;
-        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None }))
+        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None, attempt: 0 }))
     }
 }
 

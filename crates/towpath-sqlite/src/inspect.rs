@@ -187,6 +187,8 @@ fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
         end: end.map(known).transpose()?,
         stop: stop.map(rows::stop_reason).transpose()?,
         nodes: row.get(5)?,
+        generation: row.get(8)?,
+        restart_of: row.get::<_, Option<[u8; 16]>>(9)?.map(GraphId::from_bytes),
         created_at: rows::instant(row, 6)?,
         ended_at: rows::instant_or_none(row, 7)?,
     })
@@ -198,11 +200,11 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 10)?, actor: row.get(11)?, why: row.get(12)? })
+                Some(StopLine { reason, at: rows::instant(row, 12)?, actor: row.get(13)?, why: row.get(14)? })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 8)?, stopped))
+        Ok((line, rows::payload(row, 10)?, stopped))
     })?;
     let Some((line, input, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
@@ -233,7 +235,8 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             label: label.as_deref().map(Label::from_stored),
         })
     })?;
-    Ok(Some(GraphDetail { line, input, stopped, nodes, edges }))
+    let restarts = db.all(Query::GraphRestarts, which, |row| rows::graph_id(row, 0))?;
+    Ok(Some(GraphDetail { line, input, stopped, restarts, nodes, edges }))
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {

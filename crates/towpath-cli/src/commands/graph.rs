@@ -145,6 +145,15 @@ impl Show {
             let why = if stop.why.is_empty() { String::new() } else { format!(": {}", stop.why) };
             say::line(format_args!("{what} by {} at {}{why}", stop.actor, words::instant(stop.at)));
         }
+        if line.generation > 1 {
+            say::line(format_args!("retried, in generation {}", line.generation));
+        }
+        if let Some(of) = line.restart_of {
+            say::line(format_args!("a restart of {of}"));
+        }
+        for restart in &detail.restarts {
+            say::line(format_args!("restarted as {restart}"));
+        }
         if let Some(at) = line.ended_at {
             say::line(format_args!("ended   {}", words::instant(at)));
         }

@@ -51,6 +51,13 @@ impl Transaction<'_> {
         let Some(end) = self.tables.end_of(graph) else { return };
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.counters.left += append.edges_to_end();
+        }
+        self.reopen_end(graph, end);
+    }
+
+    /// Takes back what had become of a graph's `end`, and with it the graph's own.
+    pub(super) fn reopen_end(&mut self, graph: Key, end: Key) {
+        if let Some(node) = self.tables.node.get_mut(&end) {
             node.phase = Phase::Waiting;
         }
         self.tables.undecided.remove(&end);

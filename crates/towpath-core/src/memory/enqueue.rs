@@ -73,6 +73,8 @@ impl Transaction<'_> {
             nodes: 0,
             edges: 0,
             created_at: self.now,
+            generation: 1,
+            restart_of: graph.restart_of(),
             over: None,
         };
         self.tables.graph.insert(key, row);
@@ -161,6 +163,7 @@ impl Transaction<'_> {
             role: node.role,
             phase: Phase::Waiting,
             counters: node.counters,
+            attempt: 0,
             cause_parent: None,
         };
         self.tables.node.insert(job, row);

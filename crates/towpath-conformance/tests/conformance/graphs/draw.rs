@@ -17,8 +17,15 @@ pub(super) fn nodes(chance: &mut Chance, known: usize, count: usize) -> Vec<Node
     for at in known..known + count {
         let name = format!("n{at}");
         let may_fail = chance.percent(12);
-        let mut node =
-            Node { name, parents: Vec::new(), at_least: None, may_fail, write: known, stands: Stands::Waiting };
+        let mut node = Node {
+            name,
+            parents: Vec::new(),
+            at_least: None,
+            may_fail,
+            write: known,
+            stands: Stands::Waiting,
+            ahead: false,
+        };
         if chance.percent(12) {
             spare(chance, &nodes, known, &mut node);
         } else {
