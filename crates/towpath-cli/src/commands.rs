@@ -5,6 +5,8 @@ mod bench;
 mod cancel;
 mod check;
 mod completions;
+mod edit;
+mod filter;
 mod graph;
 mod history;
 mod job;
@@ -18,6 +20,7 @@ mod restart;
 mod resume;
 mod retry;
 mod run;
+mod schedules;
 mod schema;
 mod serve;
 mod signal;
@@ -52,7 +55,9 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
+    Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
@@ -81,7 +86,9 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,

@@ -138,6 +138,9 @@ impl RandomScript {
             say(format!("input={{\"x\":{}}}", chance.below(9)));
         }
         say(format!("attempts={} base=500ms", 1 + chance.below(4)));
+        if chance.percent(8) {
+            say(parent(chance));
+        }
         if chance.percent(30) {
             say(format!("crash_limit={}", 1 + chance.below(2)));
         }
@@ -157,10 +160,29 @@ impl RandomScript {
         let body = (0..1 + self.chance.below(5)).map(|_| {
             let name = self.name("j");
             self.remember_job(&name);
-            format!("job {name}{}{}", self.options(), self.deadline())
+            format!("job {name}{}{}{}", self.options(), self.deadline(), self.unique())
         });
         let body = body.collect();
         Command::bare("batch", body)
+    }
+
+    /// One of a few keys, so that they meet.
+    fn unique(&mut self) -> String {
+        if self.chance.percent(60) {
+            return String::new();
+        }
+        let hold = self.chance.pick(&["", " hold=started", " hold=20s"]).copied().unwrap_or_default();
+        let policies = [
+            "",
+            " conflict=reject",
+            " conflict=replace:all",
+            " conflict=replace:input,due,priority",
+            " conflict=replace:queue,deadline,rules,tags,headers",
+            " conflict=debounce:5s",
+            " conflict=debounce",
+        ];
+        let conflict = self.chance.pick(&policies).copied().unwrap_or_default();
+        format!(" unique=k{}{hold}{conflict}", self.chance.below(6))
     }
 
     /// A run under one of a few ids, which another job may have.
@@ -275,7 +297,14 @@ impl RandomScript {
         }
         let keep = if self.chance.percent(70) { " keep=60s keep_failed=60s" } else { "" };
         let fail_fast = if self.chance.percent(20) { " fail_fast" } else { "" };
-        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}"), lines)
+        let unique = match self.chance.below(10) {
+            0 | 1 => " name=import unique=k",
+            2 => " name=import unique=k hold=20s",
+            3 => " name=import unique=k conflict=reject",
+            _ => "",
+        };
+        let parent = if self.chance.percent(20) { format!(" {}", parent(&mut self.chance)) } else { String::new() };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{unique}{parent}"), lines)
     }
 
     fn append(&mut self) -> Command {
@@ -334,7 +363,8 @@ impl RandomScript {
             Held::Job(_) if is_run && self.chance.percent(70) => match self.chance.below(10) {
                 0..4 => "stay".into(),
                 4..6 => "park".into(),
-                6..9 => format!("park {}ms", self.chance.below(6_000)),
+                6..8 => format!("park {}ms", self.chance.below(6_000)),
+                8 => format!("renew {{\"next\":{}}} taken={}", self.chance.below(9), self.chance.below(4)),
                 _ => "ok read=0".into(),
             },
             held => self.plain_report(held),
@@ -538,4 +568,10 @@ impl fmt::Display for Mix {
         }
         Ok(())
     }
+}
+
+/// A run that may be there, and mostly a place at which it waits: few, so that two children tell of the same.
+fn parent(chance: &mut Chance) -> String {
+    let place = if chance.percent(80) { format!(":{}", 2 + chance.below(12)) } else { String::new() };
+    format!("parent={RUN}{}{place}", chance.below(RUNS))
 }

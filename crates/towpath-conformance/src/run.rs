@@ -5,6 +5,7 @@ mod inspect;
 mod operate;
 mod retry;
 mod runs;
+mod schedule;
 mod settle;
 mod work;
 
@@ -150,9 +151,8 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
-                self.operate(&verb, args, body).await?
-            }
+            "cancel" | "terminate" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount" | "prune"
+            | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "retry" => self.retry(args).await?,
             "restart" => self.restart(args).await?,
@@ -160,6 +160,7 @@ impl<S: Subject> Runner<S> {
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
+            "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };
         Ok(say::fold(lines))

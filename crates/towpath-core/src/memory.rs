@@ -9,6 +9,7 @@ mod apply;
 mod claim;
 mod content;
 mod corrupt;
+mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
@@ -19,6 +20,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod schedule;
 mod settle;
 mod signal;
 mod tables;
@@ -26,6 +28,7 @@ mod tables;
 mod tests;
 mod transact;
 mod turn;
+mod unique;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,12 +38,14 @@ use crate::clock::Clock;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
-use crate::name::{Queue, RunId};
+use crate::name::{Queue, RunId, ScheduleName};
 use crate::payload::Payload;
+use crate::schedule::ScheduleWrite;
 use crate::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
-    InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
-    StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueSchedules, Ended, Enqueue, Enqueued, Entry, Hint,
+    HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
+    ScheduleWritten, Schedules, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -71,8 +76,13 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction =
-            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
+        let mut transaction = Transaction {
+            now: self.clock.now(),
+            tables: &mut tables,
+            news: News::default(),
+            stops: Vec::new(),
+            tells: Vec::new(),
+        };
         // Whatever it does, it is one step further.
         transaction.tables.writes += 1;
         let answer = verb(&mut transaction)?;
@@ -186,6 +196,19 @@ impl Store for MemoryStore {
         Box::pin(async move { self.write("prune", |tx| Ok(tx.prune(limit))) })
     }
 
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        Box::pin(async move { self.read("read schedules", |tables| tables.due_schedules(self.clock.now(), limit)) })
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        let list = move |tables: &Tables| tables.schedules(self.clock.now(), after.as_ref(), limit);
+        Box::pin(async move { self.read("list schedules", list) })
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        Box::pin(async move { self.write("write schedules", |tx| Ok(tx.write_schedules(writes))) })
+    }
+
     fn hints(&self) -> HintStream {
         self.hints.listen()
     }
@@ -206,6 +229,8 @@ struct Transaction<'a> {
     news: News,
     /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
     stops: Vec<(tables::Key, StopReason)>,
+    /// What ends tell to runs. It is written once all that the verb settles is judged.
+    tells: Vec<Arrival>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.

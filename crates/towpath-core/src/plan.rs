@@ -78,7 +78,7 @@ pub fn begin_retry(
     reason: &str,
 ) -> Order {
     let mut changes = vec![Change::BeginRetry { graph, mode, grace: defaults::RETRY_GRACE }];
-    changes.extend(edit.map(|(job, input)| Change::Edit { job, input }));
+    changes.extend(edit.map(|(job, input)| Change::Replace { job, input }));
     Order { actor: actor.into(), reason: reason.into(), changes }
 }
 

@@ -26,6 +26,7 @@ pub(crate) async fn content(session: Session, id: GraphId) -> Result<Option<NewG
         name: GraphName::from_stored(row.try_get(1)?),
         rules: GraphRules::from_stored(row.try_get(2)?).unwrap_or_default(),
         input: payload(row.try_get(3)?, row.try_get(4)?),
+        unique: None,
         nodes: nodes.iter().map(node).collect::<Result<_, _>>()?,
         edges: edges.iter().map(edge).collect::<Result<_, _>>()?,
     }))

@@ -11,11 +11,13 @@ mod claim;
 mod columns;
 mod combine;
 mod content;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
 mod hints;
 mod inspect;
+mod items;
 mod lanes;
 mod low_water;
 mod migrate;
@@ -30,6 +32,7 @@ mod rescue;
 mod retry;
 mod rows;
 mod runs;
+mod schedule;
 mod session;
 mod settle;
 mod signal;
@@ -39,6 +42,7 @@ mod tests;
 mod told;
 mod transact;
 mod turn;
+mod within;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
@@ -46,3 +50,4 @@ pub use store::{PostgresOptions, PostgresStore};
 /// The driver, of which a transactional step is given a client.
 pub use tokio_postgres;
 pub use transact::PostgresBody;
+pub use within::{EnqueueText, SignalText};

@@ -134,7 +134,7 @@ impl Orders<'_> {
         Ok(Changed::Retried { generation: generation + 1 })
     }
 
-    pub(crate) async fn edit(&mut self, id: JobId, input: &Payload) -> Result<Changed, Fault> {
+    pub(crate) async fn replace_input(&mut self, id: JobId, input: &Payload) -> Result<Changed, Fault> {
         let session = self.session;
         let found = session.run(Query::FindJobs, &[&vec![id.as_uuid()]]).await?;
         let Some(row) = found.first() else { return Ok(Changed::Unknown) };

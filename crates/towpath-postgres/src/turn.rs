@@ -36,6 +36,8 @@ pub(crate) struct Opened {
     undecided: bool,
     later: Option<i64>,
     pub(crate) overdue: bool,
+    /// Queues that nothing is claimed from.
+    pub(crate) paused: Vec<String>,
 }
 
 /// Carries out one turn.
@@ -55,9 +57,10 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     let incarnation = turn.worker.as_uuid();
     let failing: Vec<i64> = turn.settle.iter().filter(|item| may_stop(item)).map(|i| job_key(i.fence.key)).collect();
     let mut begun: BoxFuture<'_, Result<(), Fault>> = Box::pin(session.begin(commit));
-    if !failing.is_empty() {
+    if !failing.is_empty() || turn.settle.iter().any(tells) {
         begun.await?;
         told::lock_beside(&session, &failing).await?;
+        told::lock_parents(&session, &turn.settle).await?;
         begun = Box::pin(ready(Ok(())));
     }
     let (_, started, (), looked) = try_join4(
@@ -80,6 +83,17 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
 fn may_stop(item: &Settle) -> bool {
     let stops = |ending: &Ending| ending.stop.is_some();
     item.if_cancelled.as_ref().is_some_and(stops) || matches!(&item.then, Move::End(ending) if stops(ending))
+}
+
+/// Whether a run may wait for what an outcome ends.
+fn tells(item: &Settle) -> bool {
+    let tells = |ending: &Ending| ending.tells.is_some();
+    item.if_cancelled.as_ref().is_some_and(tells)
+        || match &item.then {
+            Move::End(ending) => tells(ending),
+            Move::Close(closing) => closing.tells.is_some(),
+            _ => false,
+        }
 }
 
 async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
@@ -129,6 +143,7 @@ impl Opened {
             undecided: row.try_get(5)?,
             later: row.try_get(6)?,
             overdue: row.try_get::<_, Option<i64>>(7)?.is_some_and(|at| at <= now),
+            paused: row.try_get::<_, Option<Vec<String>>>(8)?.unwrap_or_default(),
         })
     }
 
@@ -207,7 +222,7 @@ impl Phases<'_> {
             }
         }
         let written = try_join(written, released);
-        let mut wanted = claim.map(Wanted::of).filter(|wanted| !wanted.is_empty());
+        let mut wanted = claim.map(|claim| Wanted::of(claim, &self.opened.paused)).filter(|wanted| !wanted.is_empty());
         let reaches = if wanted.is_some() { claim::reaches(inner) } else { Vec::new() };
         let taken = async {
             match &wanted {

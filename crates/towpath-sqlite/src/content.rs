@@ -18,7 +18,10 @@ pub(crate) fn content(db: &mut Db<'_>, id: GraphId, now: Timestamp) -> Result<Op
         let rules = rows::json(row, 2, |text| GraphRules::from_stored(Some(text)))?.unwrap_or_default();
         let (nodes, edges) = (Vec::new(), Vec::new());
         let name = GraphName::from_stored(&name);
-        Ok((row.get::<_, i64>(0)?, NewGraph { id, name, rules, input: rows::payload(row, 3)?, nodes, edges }))
+        Ok((
+            row.get::<_, i64>(0)?,
+            NewGraph { id, name, rules, input: rows::payload(row, 3)?, unique: None, nodes, edges },
+        ))
     })?;
     let Some((key, mut graph)) = found else { return Ok(None) };
     let of_graph = params![key, Role::END.bits()];

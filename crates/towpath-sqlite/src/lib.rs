@@ -27,6 +27,7 @@ mod combine;
 mod content;
 mod db;
 mod decision;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
@@ -46,12 +47,15 @@ mod requeue;
 mod rescue;
 mod retry;
 mod rows;
+mod schedule;
 mod settle;
 mod signal;
 mod store;
 mod transact;
 mod turn;
 mod tx;
+mod unique;
+mod within;
 
 #[cfg(test)]
 mod tests;

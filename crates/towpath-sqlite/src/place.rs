@@ -1,7 +1,7 @@
 //! Where a job's row goes: every move between the tables that say where a job stands.
 
 use rusqlite::params;
-use towpath_core::store::{AttemptRecord, Counters, Ending, Hint};
+use towpath_core::store::{Arrival, AttemptRecord, Counters, Ending, Hint};
 use towpath_core::{End, Standing, StopReason, Timestamp, limits};
 
 use crate::error::Fault;
@@ -211,8 +211,9 @@ impl Tx<'_, '_> {
         }
         let facts = self.facts(job)?;
         if let Some(cause) = taken.cancel {
-            let keep = self.db.one(Query::JobRules, [job], |row| rows::rules(row, 0))?.keep(End::Cancelled);
-            let ending = Ending::plain(End::Cancelled, Some(cause), keep, counters);
+            let rules = self.db.one(Query::JobRules, [job], |row| rows::rules(row, 0))?;
+            let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
+            let ending = Ending { tells: rules.tells(), ..ending };
             return self.end(&facts, &ending, Some(taken.started_at)).map(Some);
         }
         self.make_ready(job, facts.place, counters)?;
@@ -248,7 +249,8 @@ impl Tx<'_, '_> {
         self.db.run(Query::EndedInsert, row)?;
         self.ring_end(Hint::Ended(facts.id));
         let stop = facts.graph.zip(ending.stop);
-        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches: ending.branches.clone(), stop })
+        let (branches, tells) = (ending.branches.clone(), ending.arrival());
+        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches, stop, tells })
     }
 
     /// Keeps an attempt: of all, the first one and the newest.
@@ -271,6 +273,8 @@ pub(crate) struct Over {
     pub(crate) branches: Vec<towpath_core::Label>,
     /// What it holds its graph back for.
     pub(crate) stop: Option<(i64, StopReason)>,
+    /// What it tells the run that waits for it.
+    pub(crate) tells: Option<Arrival>,
 }
 
 impl Facts {

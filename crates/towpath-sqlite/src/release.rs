@@ -23,6 +23,9 @@ pub(crate) struct Edge {
 impl Tx<'_, '_> {
     /// Counts jobs that have just ended. The children that came for a decision, by key.
     pub(crate) fn release(&mut self, ended: &[Over]) -> Result<Vec<Node>, Fault> {
+        for arrival in ended.iter().filter_map(|over| over.tells.as_ref()) {
+            self.tell(arrival)?;
+        }
         // They hold once all that the verb settles is judged.
         for (graph, stop) in ended.iter().filter_map(|over| over.stop) {
             self.stop_by_failure(graph, stop)?;

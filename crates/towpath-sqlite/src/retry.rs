@@ -172,7 +172,7 @@ impl Tx<'_, '_> {
         Ok(Changed::Retried { generation: generation + 1 })
     }
 
-    pub(crate) fn edit(&mut self, id: JobId, input: &Payload) -> Result<Changed, Fault> {
+    pub(crate) fn replace_input(&mut self, id: JobId, input: &Payload) -> Result<Changed, Fault> {
         let Some(facts) = self.db.maybe(Query::JobFind, [&id.as_bytes()[..]], rows::facts)? else {
             return Ok(Changed::Unknown);
         };

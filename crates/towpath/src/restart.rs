@@ -3,7 +3,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use towpath_core::store::{Item, Placed};
+use towpath_core::store::Item;
 use towpath_core::{GraphId, restart};
 
 use crate::client::Client;
@@ -52,9 +52,9 @@ impl RestartBuilder<'_> {
         }
         let content = self.client.store().content(of).await?.ok_or(RestartError::UnknownGraph { id: of })?;
         let graph = restart(content, id).map_err(Error::Graph)?;
-        match self.client.enqueue_item(Item::Graph(Box::new(graph))).await? {
-            Placed::Inserted | Placed::Existing => Ok(id),
-        }
+        // It has no unique key, so no other graph can stand in its place.
+        self.client.enqueue_item(Item::Graph(Box::new(graph))).await?;
+        Ok(id)
     }
 }
 

@@ -107,6 +107,7 @@ pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], history: Option<
     let mut job = job_line(&detail.line, served);
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);
+    job["parent"] = json!(detail.rules.parent.as_ref().map(|parent| &parent.run));
     job["deadline"] = json!(instant(detail.deadline));
     job["tags"] = json!(detail.tags);
     job["headers"] = json!(detail.headers);

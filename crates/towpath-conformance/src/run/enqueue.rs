@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use towpath_core::store::{Enqueue, Item, Placed};
+use towpath_core::store::{Enqueue, Item, Parent, Placed};
 use towpath_core::{
-    Condition, Due, FailureMode, GraphName, GraphRules, JobRules, Kind, Label, Need, NewAppend, NewEdge, NewGraph,
-    NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, RunId,
+    Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRules, Hold, JobRules, Kind, Label, Need, NewAppend,
+    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId, Unique, UniqueKey,
 };
 
 use crate::args::Args;
@@ -61,6 +61,8 @@ impl<S: Subject> Runner<S> {
                     lines.push(match placed {
                         Ok(Placed::Inserted) => format!("{name} inserted"),
                         Ok(Placed::Existing) => format!("{name} existing"),
+                        Ok(Placed::Held(by)) => self.names.within(&format!("{name} held by {by}")),
+                        Ok(Placed::Replaced(job)) => self.names.within(&format!("{name} replaced in job {job}")),
                         Err(refusal) => format!("{name} refused: {}", self.names.within(&refusal.to_string())),
                     });
                 }
@@ -120,10 +122,17 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
         fail_fast: args.flag("fail_fast"),
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
+    let unique = read_unique(&mut args)?;
+    let parent = args.read("parent", read_parent)?;
     args.finish()?;
     let (nodes, edges) = read_nodes(names, &name, body)?;
-    let graph = NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, nodes, edges };
-    let item = graph.prepare().map(|g| Item::Graph(Box::new(g))).map_err(|e| e.to_string());
+    let graph =
+        NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, unique, nodes, edges };
+    let of_parent = |graph: PreparedGraph| match parent {
+        Some(parent) => graph.with_parent(parent),
+        None => graph,
+    };
+    let item = graph.prepare().map(|g| Item::Graph(Box::new(of_parent(g)))).map_err(|e| e.to_string());
     Ok(Named { name, item })
 }
 
@@ -205,8 +214,50 @@ fn read_job(names: &mut Names, name: &str, args: &mut Args) -> Result<NewJob, Sc
     job.rules = read_rules(args)?;
     job.tags = args.list("tags").unwrap_or_default();
     job.headers = read_headers(args)?;
+    job.unique = read_unique(args)?;
     job.run = args.text("run")?.map(|id| parsed(RunId::new(&id))).transpose()?;
     Ok(job)
+}
+
+/// `unique=key hold=started|ended|5s conflict=reject|return|replace:input,due|debounce|debounce:10s`.
+fn read_unique(args: &mut Args) -> Result<Option<Box<Unique>>, ScriptError> {
+    let Some(key) = args.text("unique")? else { return Ok(None) };
+    let mut unique = Unique::new(parsed(UniqueKey::new(&key))?);
+    unique.hold = match args.text("hold")?.as_deref() {
+        None | Some("ended") => Hold::Ended,
+        Some("started") => Hold::Started,
+        Some(window) => Hold::For(span::parse(window)?),
+    };
+    unique.conflict = match args.text("conflict")?.as_deref() {
+        None | Some("return") => Conflict::ReturnExisting,
+        Some("reject") => Conflict::Reject,
+        Some("debounce") => Conflict::Debounce { at_most: None },
+        Some(text) => match text.split_once(':') {
+            Some(("debounce", at_most)) => Conflict::Debounce { at_most: Some(span::parse(at_most)?) },
+            Some(("replace", fields)) => Conflict::Replace(read_fields(fields)?),
+            _ => return Err(ScriptError::new(format!("{text:?} is no conflict policy"))),
+        },
+    };
+    Ok(Some(Box::new(unique)))
+}
+
+fn read_fields(text: &str) -> Result<Fields, ScriptError> {
+    let mut fields = Fields::default();
+    for name in text.split(',') {
+        fields = fields.with(match name {
+            "all" => Fields::ALL,
+            "input" => Fields::INPUT,
+            "queue" => Fields::QUEUE,
+            "priority" => Fields::PRIORITY,
+            "due" => Fields::DUE,
+            "deadline" => Fields::DEADLINE,
+            "rules" => Fields::RULES,
+            "tags" => Fields::TAGS,
+            "headers" => Fields::HEADERS,
+            other => return Err(ScriptError::new(format!("{other:?} is no field of a job"))),
+        });
+    }
+    Ok(fields)
 }
 
 fn read_headers(args: &mut Args) -> Result<BTreeMap<String, String>, ScriptError> {
@@ -239,7 +290,16 @@ fn read_rules(args: &mut Args) -> Result<JobRules, ScriptError> {
     for label in args.list("labels").unwrap_or_default() {
         rules.labels.push(parsed(Label::new(&label))?);
     }
+    rules.parent = args.read("parent", read_parent)?;
     Ok(rules)
+}
+
+/// `order-1` has started it and left it alone; `order-1:3` waits for it at the place 3.
+fn read_parent(text: &str) -> Result<Parent, ScriptError> {
+    let (run, place) = text.split_once(':').map_or((text, None), |(run, place)| (run, Some(place)));
+    let bad = |_| ScriptError::new(format!("{text:?} is no parent: write such as order-1:3"));
+    let place = place.map(|place| place.parse::<u32>().map_err(bad)).transpose()?;
+    Ok(Parent { run: parsed(RunId::new(run))?, awaits: place.map(|place| Parent::label(1, place)) })
 }
 
 /// JSON text as it stands; `raw:text` is raw bytes, `big:N` JSON text of N bytes.

@@ -115,11 +115,11 @@ impl<S: Subject> Runner<S> {
     }
 
     /// A change of a retry by itself: `begin g from a grace=1s`, `rearm g a b hold=a generation=1`, `finish g generation=1`,
-    /// `edit g/a input=2`.
+    /// `replace g/a input=2`.
     pub(super) fn read_retry(&mut self, verb: &str, name: &str, args: &mut Args) -> Result<Change, ScriptError> {
-        if verb == "edit" {
+        if verb == "replace" {
             let input = args.read("input", |text| Ok(read_payload(text)))?.unwrap_or_default();
-            return Ok(Change::Edit { job: self.names.job(name), input });
+            return Ok(Change::Replace { job: self.names.job(name), input });
         }
         let graph = self.names.graph(name);
         if verb == "begin" {

@@ -71,11 +71,26 @@ impl<S: Subject> Runner<S> {
         let book = self.workers.entry(worker.clone()).or_default();
         let number = args.number("number")?.unwrap_or(book.number + 1);
         args.finish()?;
-        let settles = read_settles(book, body, self.now)?;
-        let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();
+        let mut settles = read_settles(book, body, self.now)?;
         book.number = book.number.max(number);
+        self.find_taken(&mut settles).await?;
+        let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();
         let turn = Turn { worker: incarnation, number, settle, claim };
         self.send_turn(&worker, turn, &names, unseen).await
+    }
+
+    /// Puts the numbers of the first arrivals of runs that begin anew in place of their counts.
+    async fn find_taken(&mut self, settles: &mut [(String, Settle)]) -> Result<(), ScriptError> {
+        for (name, settle) in settles {
+            let Move::Renew(renewal) = &mut settle.then else { continue };
+            let (job, store) = (self.names.job(name), self.subject.store());
+            let detail = store.inspect().job(job).await.map_err(|e| ScriptError::new(e.to_string()))?;
+            let Some(run) = detail.and_then(|detail| detail.run) else { continue };
+            let most = renewal.taken.len() as u32;
+            let lines = store.inbox(run.id, 0, most).await.map_err(|e| ScriptError::new(e.to_string()))?;
+            renewal.taken = if most == 0 { Vec::new() } else { lines.iter().map(|line| line.seq).collect() };
+        }
+        Ok(())
     }
 
     pub(super) async fn repeat(&mut self, mut args: Args) -> Answer {
@@ -241,7 +256,8 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
     })
 }
 
-/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `decisions=512`.
+/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `most=5` of all queues;
+/// `decisions=512`.
 fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     let queues = match (args.flag("claim"), args.list("claim")) {
         (_, Some(queues)) => queues,
@@ -250,13 +266,14 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     };
     let kinds = args.list("kinds").unwrap_or_else(|| vec!["echo".to_owned()]);
     let serves: Arc<[Served]> = kinds.iter().map(|kind| read_served(kind)).collect::<Result<_, _>>()?;
+    let most = args.number("most")?.unwrap_or(limits::CLAIM_MAX);
     let decisions_max = args.number("decisions")?.unwrap_or(limits::DECISIONS_MAX);
     let queues = queues.iter().map(|text| {
         let (queue, limit) = text.split_once(':').unwrap_or((text, "10"));
         let limit = limit.parse().map_err(|_| ScriptError::new(format!("{text:?} is not queue:limit")))?;
         Ok(QueueClaim { queue: parsed(Queue::new(queue))?, serves: serves.clone(), limit })
     });
-    Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, decisions_max }))
+    Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, most, decisions_max }))
 }
 
 /// `serves=echo,mail@2`.

@@ -12,6 +12,8 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
+use crate::store::Parent;
+use crate::unique::{Clash, Hold, Unique};
 
 /// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
 #[derive(Clone, Debug)]
@@ -20,6 +22,7 @@ pub struct PreparedGraph {
     name: GraphName,
     rules: GraphRules,
     input: Option<Payload>,
+    unique: Option<Box<Unique>>,
     restart_of: Option<GraphId>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
@@ -51,6 +54,10 @@ impl PreparedGraph {
     pub fn input(&self) -> Option<&Payload> {
         self.input.as_ref()
     }
+    /// The key that it alone of its name may have.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.unique.as_deref()
+    }
     /// Its nodes; the last one is `end`.
     pub fn nodes(&self) -> &[PreparedNode] {
         &self.nodes
@@ -59,10 +66,27 @@ impl PreparedGraph {
     pub fn edges(&self) -> &[PreparedEdge] {
         &self.edges
     }
+    /// The same graph as what a run starts at a place: its ids follow from that place.
+    pub fn as_child(mut self, of: JobId, chapter: u32, place: u32) -> Self {
+        self.id = GraphId::child_of(of, chapter, place);
+        for (part, node) in (0..).zip(&mut self.nodes) {
+            let is_end = node.role.has(Role::END);
+            node.job.id = if is_end { JobId::end_of(self.id) } else { JobId::child_of(of, chapter, place, part) };
+        }
+        self
+    }
+    /// The same graph, with the run that has started it: a rule of its `end`.
+    pub fn with_parent(mut self, parent: Parent) -> Self {
+        if let Some(end) = self.nodes.last_mut() {
+            end.job.rules.parent = Some(parent);
+        }
+        self
+    }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
-        input + self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
+        let unique = self.unique.as_ref().map_or(0, |unique| unique.key.as_str().len());
+        input + unique + self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
     }
 }
 
@@ -142,13 +166,16 @@ impl NewGraph {
     ///
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
-    pub fn prepare(self) -> Result<PreparedGraph, InvalidGraph> {
+    pub fn prepare(mut self) -> Result<PreparedGraph, InvalidGraph> {
         let mut check = Check::new(&self.nodes);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
         if let Some(input) = &self.input {
             check.input(input);
+        }
+        if let Some(unique) = &self.unique {
+            check.unique(unique);
         }
         let edges = check.edges(&self.edges, |_| None);
         check.cycle(self.nodes.len(), &edges);
@@ -157,14 +184,14 @@ impl NewGraph {
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
-        let (mut nodes, edges) = assemble(self.nodes, edges);
+        let (mut nodes, edges) = assemble(std::mem::take(&mut self.nodes), edges);
         if self.rules.fail_fast {
             fail_fast(&mut nodes, &edges);
         }
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
-        let Self { id, name, rules, input, .. } = self;
-        Ok(PreparedGraph { id, name, rules, input, restart_of: None, nodes, edges })
+        let NewGraph { id, name, rules, input, unique, .. } = self;
+        Ok(PreparedGraph { id, name, rules, input, unique, restart_of: None, nodes, edges })
     }
 }
 
@@ -320,6 +347,10 @@ impl Check {
                 let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
+            if let Some(unique) = &node.job.unique {
+                let problem = format!("has the unique key {:?}: give it to the graph", unique.key);
+                check.problems.push(GraphProblem::Job(node.name.clone(), problem));
+            }
             if let Err(refusal) = node.job.check() {
                 check.problems.push(GraphProblem::Job(node.name.clone(), refusal.to_string()));
             }
@@ -334,6 +365,17 @@ impl Check {
             self.problems.push(GraphProblem::Input(problem));
         } else if let Err(e) = input.check_text() {
             self.problems.push(GraphProblem::Input(e.problem));
+        }
+    }
+
+    fn unique(&mut self, unique: &Unique) {
+        if unique.hold == Hold::Started {
+            let problem = "a graph cannot hold its key until it is started: until it has ended, or for a window";
+            self.problems.push(GraphProblem::Unique(unique.key.clone(), problem));
+        }
+        if unique.clash() == Clash::Replace {
+            let problem = "nothing of a stored graph is replaced: reject, or return the existing one";
+            self.problems.push(GraphProblem::Unique(unique.key.clone(), problem));
         }
     }
 
@@ -503,6 +545,7 @@ mod tests {
             name: GraphName::from_stored("g"),
             rules: GraphRules::default(),
             input: None,
+            unique: None,
             nodes: nodes
                 .iter()
                 .enumerate()

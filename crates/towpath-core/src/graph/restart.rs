@@ -87,6 +87,7 @@ mod tests {
             name,
             rules: Default::default(),
             input: None,
+            unique: None,
             nodes: vec![node(1, "a"), node(2, "b")],
             edges,
         }

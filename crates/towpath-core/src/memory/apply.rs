@@ -1,12 +1,16 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
+use crate::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
+    WhileRunning,
+};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -26,6 +30,17 @@ impl Transaction<'_> {
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
+                Change::Edit { job, edit } => self.edit(job, *edit),
+                Change::Pause { queue } => {
+                    let line = || PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.tables.pause.entry(queue).or_insert_with(line);
+                    Changed::Paused
+                }
+                Change::Unpause { queue } => {
+                    self.tables.pause.remove(&queue);
+                    self.news.ready.insert(queue);
+                    Changed::Unpaused
+                }
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
                 Change::BeginRetry { graph, mode, grace } => {
                     let (actor, why) = (actor.clone(), reason.clone());
@@ -34,7 +49,7 @@ impl Transaction<'_> {
                 }
                 Change::Rearm { graph, generation, nodes, holding } => self.rearm(graph, generation, &nodes, &holding),
                 Change::EndRetry { graph, generation } => self.end_retry(graph, generation),
-                Change::Edit { job, input } => self.edit(job, input),
+                Change::Replace { job, input } => self.replace_input(job, input),
             };
             let audit = AuditRow {
                 at: self.now,
@@ -75,18 +90,30 @@ impl Transaction<'_> {
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters, ..ending }, None);
+        let (keep, tells) = (self.keep(job, &ending), self.told_of(job));
+        self.end(job, Ending { counters, keep, tells, ..ending }, None);
         self.release_to_nobody(&[job]);
         Changed::Ended
+    }
+
+    /// How long the job's own rules keep such an end.
+    fn keep(&self, job: Key, ending: &Ending) -> Duration {
+        self.tables.job.get(&job).map_or(ending.keep, |row| row.new.rules.keep(ending.end))
     }
 
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
         let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters: row.counters, ..ending }, Some(row.started_at));
+        let (keep, tells) = (self.keep(job, &ending), self.told_of(job));
+        self.end(job, Ending { counters: row.counters, keep, tells, ..ending }, Some(row.started_at));
         self.release_to_nobody(&[job]);
         self.news.cancel = true;
         Changed::Ended
+    }
+
+    /// The run that is told of a job's end, as its rules say.
+    fn told_of(&self, job: Key) -> Option<Box<Telling>> {
+        self.tables.job.get(&job).and_then(|row| row.new.rules.tells())
     }
 
     /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.

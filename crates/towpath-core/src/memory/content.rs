@@ -18,6 +18,8 @@ impl Tables {
             name: row.name.clone(),
             rules: row.rules,
             input: row.input.clone(),
+            // A restart is a graph beside the old one, which may hold its key still.
+            unique: None,
             nodes: nodes.iter().filter_map(|job| self.new_node(*job, now)).collect(),
             edges: edges.into_values().collect(),
         })
@@ -26,6 +28,7 @@ impl Tables {
     fn new_node(&self, job: Key, now: Timestamp) -> Option<NewNode> {
         let node = self.node.get(&job)?;
         let mut new = self.job.get(&job)?.new.clone();
+        new.unique = None;
         new.deadline = new.deadline.filter(|at| *at > now);
         let is_at_least = node.role.has(Role::AT_LEAST);
         Some(NewNode {

@@ -7,7 +7,7 @@ use crate::store::{AttemptRecord, Counters, Ending};
 use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{AttemptRow, EndedRow, Key, LaterRow, Phase, ReadyRow, RunningRow, With};
+use super::tables::{AttemptRow, EndedRow, Key, LaterRow, Phase, ReadyRow, RunningRow, Slot, With};
 
 /// A worker in a turn, and the index of the next job that it is given.
 pub(super) struct Holder {
@@ -43,6 +43,12 @@ impl Transaction<'_> {
         let seq = self.tables.draw();
         let Some(row) = self.tables.job.get(&job) else { return };
         let slot = (row.lane, row.turnout(), seq);
+        self.put_ready(job, slot, counters);
+    }
+
+    /// Puts a job into the head at this place.
+    pub(super) fn put_ready(&mut self, job: Key, slot: Slot, counters: Counters) {
+        let Some(row) = self.tables.job.get(&job) else { return };
         self.news.ready.insert(row.new.queue.clone());
         self.tables.ready.insert(slot, ReadyRow { job, counters });
         self.tables.ready_by_job.insert(job, slot);
@@ -126,8 +132,9 @@ impl Transaction<'_> {
         if self.tables.is_undecided(job) {
             self.leave_undecided(job);
         } else if let Some(cause) = row.cancel {
-            let keep = self.tables.job.get(&job).map(|job| job.new.rules.keep(End::Cancelled));
-            let ending = Ending::plain(End::Cancelled, Some(cause), keep.unwrap_or_default(), counters);
+            let rules = self.tables.job.get(&job).map(|job| job.new.rules.clone()).unwrap_or_default();
+            let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
+            let ending = Ending { tells: rules.tells(), ..ending };
             self.end(job, ending, Some(row.started_at));
             return true;
         } else {
@@ -139,6 +146,7 @@ impl Transaction<'_> {
     /// Writes a job's end. Its row elsewhere is gone already; its children are still to be counted.
     pub(super) fn end(&mut self, job: Key, ending: Ending, started_at: Option<Timestamp>) {
         let Some(row) = self.tables.job.get(&job) else { return };
+        self.tells.extend(ending.arrival());
         if !self.tables.is_end(job) {
             self.news.ended.push(row.new.id);
         }

@@ -141,7 +141,7 @@ impl Transaction<'_> {
         Changed::Retried { generation: generation + 1 }
     }
 
-    pub(super) fn edit(&mut self, id: JobId, input: Payload) -> Changed {
+    pub(super) fn replace_input(&mut self, id: JobId, input: Payload) -> Changed {
         let Some(job) = self.tables.job_by_id.get(&id).copied() else { return Changed::Unknown };
         let is_retried = self.tables.node.get(&job).is_some_and(|node| self.tables.retry.contains_key(&node.graph));
         match self.tables.state(job) {

@@ -1,5 +1,6 @@
 //! A client's part of durable functions: start, signal, await, cancel.
 
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -8,8 +9,8 @@ use std::pin::Pin;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::replay::Entry;
-use towpath_core::store::{Arrival, CancelNote, Changed, Delivery, Ended, Enqueue, Item, Placed, Refusal};
+use towpath_core::replay::{Entry, OpKind};
+use towpath_core::store::{Arrival, CancelNote, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal};
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
@@ -42,6 +43,12 @@ impl<O, E> RunHandle<O, E> {
     /// Whether it was started now, or was there already.
     pub fn placed(&self) -> Placed {
         self.placed
+    }
+}
+
+impl<O, E> RunHandle<O, E> {
+    pub(crate) fn new(id: RunId, job: JobId, placed: Placed) -> Self {
+        Self { id, job, placed, types: PhantomData }
     }
 }
 
@@ -160,15 +167,46 @@ impl Client {
     }
 
     /// Ends a run at once, whatever it does. Its worker's hold on it is over, and its undos do not run: cancel it rather,
-    /// unless it cannot go on.
+    /// unless it cannot go on. Children that it waits for are asked to cancel.
     ///
     /// # Errors
     /// The name is no id, or the store could not do it.
     pub async fn terminate_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
-        match self.inspect().run(RunId::new(run)?).await? {
-            Some(job) => self.terminate(job, actor, reason).await.map_err(Error::from),
-            None => Ok(Changed::Unknown),
+        let Some(job) = self.inspect().run(RunId::new(run)?).await? else { return Ok(Changed::Unknown) };
+        let changed = self.terminate(job, actor, reason).await?;
+        for child in self.awaited_children(run, job).await? {
+            match child {
+                Child::Job(job) => self.cancel(job, actor, reason).await.map(|_| ())?,
+                Child::Graph(graph) => self.cancel_graph(graph, actor, reason).await.map(|_| ())?,
+            }
         }
+        Ok(changed)
+    }
+
+    /// The children that a run has started and waits for, by its journal.
+    async fn awaited_children(&self, run: &str, job: JobId) -> Result<Vec<Child>, Error> {
+        let Some(history) = self.history(run).await? else { return Ok(Vec::new()) };
+        let Some(chapter) = self.inspect().job(job).await?.and_then(|detail| detail.run).map(|run| run.chapter) else {
+            return Ok(Vec::new());
+        };
+        let mut open = BTreeMap::new();
+        for entry in history.entries {
+            match entry {
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child => {
+                    // A graph has no version.
+                    let child = match op.version {
+                        0 => Child::Graph(GraphId::child_of(job, chapter, pos.0)),
+                        _ => Child::Job(JobId::child_of(job, chapter, pos.0, 0)),
+                    };
+                    open.insert(pos, child);
+                }
+                Entry::Done { pos, .. } => {
+                    open.remove(&pos);
+                }
+                _ => {}
+            }
+        }
+        Ok(open.into_values().collect())
     }
 
     /// A run that was started before, by its id; `None` if there is none. Its types are those of its function.
@@ -209,7 +247,8 @@ impl Client {
 
     /// The error that a function returned is the last line of its journal.
     async fn returned_error<E: DeserializeOwned>(&self, job: JobId) -> Result<Option<E>, OutputError> {
-        let (mut from, chapter) = (0, 1);
+        let Some(run) = self.inspect().job(job).await?.and_then(|detail| detail.run) else { return Ok(None) };
+        let (mut from, chapter) = (0, run.chapter);
         loop {
             let page = self.store().entries(job, chapter, from, 1_000).await?;
             let Some(last) = page.last() else { return Ok(None) };
@@ -233,7 +272,7 @@ impl Client {
     }
 }
 
-fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
+pub(super) fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
     let run = RunId::new(id)?;
     let input = Payload::json(input).map_err(|source| Error::Encode { kind: function.name().into(), source })?;
     let job = NewJob::new(random::job_id(), Kind::new(function.name())?).run(run);
@@ -290,24 +329,46 @@ impl<O, E> StartBuilder<'_, O, E> {
     }
 }
 
+impl<O, E> StartBuilder<'_, O, E> {
+    /// The job to enqueue, and how its answer is read.
+    pub(crate) fn into_parts(self) -> Result<(NewJob, Started), Error> {
+        let job = self.job?;
+        let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
+        let started = Started { id, job: job.id, is_strict: self.is_strict };
+        Ok((job, started))
+    }
+}
+
+/// A run that was sent to a store.
+pub(crate) struct Started {
+    id: RunId,
+    job: JobId,
+    is_strict: bool,
+}
+
+impl Started {
+    /// The handle that the store's answer makes.
+    pub(crate) fn handle<O, E>(self, answer: Option<Result<Placed, Refusal>>) -> Result<RunHandle<O, E>, Error> {
+        let Self { id, job: new, is_strict } = self;
+        match answer {
+            Some(Ok(placed)) => Ok(RunHandle::new(id, new, placed)),
+            Some(Err(Refusal::RunTaken { job, .. })) if !is_strict => Ok(RunHandle::new(id, job, Placed::Existing)),
+            Some(Err(refusal)) => Err(refusal.into()),
+            None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
+        }
+    }
+}
+
 impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
     type Output = Result<RunHandle<O, E>, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let job = self.job?;
-            let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
-            let new = job.id;
-            let placed = self.client.store().enqueue(Enqueue::one(Item::job(job))).await?;
-            match placed.items.into_iter().next() {
-                Some(Ok(placed)) => Ok(RunHandle { id, job: new, placed, types: PhantomData }),
-                Some(Err(Refusal::RunTaken { job, .. })) if !self.is_strict => {
-                    Ok(RunHandle { id, job, placed: Placed::Existing, types: PhantomData })
-                }
-                Some(Err(refusal)) => Err(refusal.into()),
-                None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
-            }
+            let client = self.client;
+            let (job, started) = self.into_parts()?;
+            let placed = client.store().enqueue(Enqueue::one(Item::job(job))).await?;
+            started.handle(placed.items.into_iter().next())
         })
     }
 }
@@ -320,6 +381,11 @@ pub struct SignalBuilder<'c> {
 }
 
 impl SignalBuilder<'_> {
+    /// The signal as stores take it.
+    pub(crate) fn into_arrival(self) -> Result<Arrival, Error> {
+        self.arrival
+    }
+
     /// A second signal to the same run with this key is none.
     pub fn dedup(mut self, key: &str) -> Self {
         self.arrival = self.arrival.map(|arrival| arrival.dedup(key));
