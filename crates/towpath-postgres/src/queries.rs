@@ -237,6 +237,7 @@ queries! {
     StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
+    StopLook = "stop_look" (INT8);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
