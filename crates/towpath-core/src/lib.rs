@@ -7,9 +7,11 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+pub mod builtin;
 mod clock;
 pub mod defaults;
 pub mod dispatch;
+pub mod duration;
 #[doc(hidden)]
 pub mod fault;
 mod fingerprint;
@@ -35,7 +37,7 @@ pub use fingerprint::fingerprint;
 pub use graph::{
     CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
     NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
+    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
@@ -46,7 +48,7 @@ pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
-pub use plan::{cancel_graph_step, cancel_job, terminate_job};
+pub use plan::{Requeue, cancel_graph_step, cancel_job, requeue_job, terminate_job};
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

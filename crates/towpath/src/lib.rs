@@ -30,11 +30,14 @@
 mod ancestor;
 mod batch;
 mod branch;
+mod builtin;
 mod caretaker;
 mod client;
 mod context;
 pub mod durable;
 mod error;
+#[cfg(feature = "cel")]
+pub mod expression;
 mod failure;
 mod graph;
 mod handler;
@@ -46,6 +49,7 @@ mod notifier;
 mod open;
 mod random;
 mod registry;
+mod requeue;
 mod states;
 pub mod testing;
 mod worker;
@@ -53,16 +57,20 @@ mod worker;
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
+#[cfg(feature = "cel")]
+pub use builtin::ExpressionGate;
+pub use builtin::{Timer, WaitFor};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
-pub use error::{Error, OutputError};
+pub use error::{Error, OutputError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
+pub use requeue::RequeueBuilder;
 pub use states::State;
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 

@@ -5,13 +5,17 @@
 
 mod addresses;
 mod bad_input;
+mod flow_keys;
 mod flows;
 mod gate;
+mod graph_json;
 mod interrupt;
 mod json;
 mod output;
 mod resume;
+mod retry;
 mod run_views;
+mod serve;
 mod served;
 mod show;
 

@@ -4,6 +4,7 @@
 
 mod blocked;
 mod builder;
+mod builtin;
 mod cancel_run;
 mod compile;
 mod durable;
@@ -18,6 +19,7 @@ mod onboarding;
 mod outage;
 mod proof;
 mod refused;
+mod requeue;
 mod runs;
 mod stores;
 mod transfers;
