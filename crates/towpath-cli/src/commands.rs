@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod cancel;
 mod check;
+mod completions;
 mod graph;
 mod history;
 mod job;
@@ -18,6 +19,7 @@ mod run;
 mod schema;
 mod serve;
 mod signal;
+mod top;
 mod workers;
 
 use std::path::PathBuf;
@@ -55,6 +57,8 @@ enum Command {
     Audit(audit::Audit),
     Schema(schema::Schema),
     Serve(serve::Serve),
+    Top(top::Top),
+    Completions(completions::Completions),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -80,6 +84,8 @@ impl Cli {
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,
+            Command::Top(command) => command.run().await,
+            Command::Completions(command) => command.run(),
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,
