@@ -130,6 +130,11 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
 
+/// What the guide to jobs shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/jobs.md")]
+pub struct GuideToJobs;
+
 /// What the guide to testing shows compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/testing.md")]
