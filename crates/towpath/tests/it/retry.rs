@@ -59,8 +59,8 @@ async fn chain(client: &Client, number: u64) -> GraphId {
     let graph = Graph::builder("chain");
     let id = graph.id();
     let a = graph.node("a", &Charge(2));
-    let b = graph.node("b", &Charge(number)).after(&a);
-    graph.node("c", &Charge(6)).after(&b);
+    let b = graph.node("b", &Charge(number)).after(a);
+    graph.node("c", &Charge(6)).after(b);
     graph.enqueue(client).await.unwrap();
     id
 }
