@@ -283,9 +283,10 @@ begin
   new_graph := nextval('towpath.key');
   select array_agg(nextval('towpath.key')) into keys from generate_series(1, total);
   begin
-    insert into towpath.graph (graph, id, name, rules, codec, input, nodes, edges, created_at)
+    insert into towpath.graph (graph, id, name, rules, codec, input, nodes, edges, restart_of, created_at)
     values (new_graph, new_id, g->>'name', g->>'rules', (g->>'codec')::smallint,
-      case when g ? 'codec' then towpath.payload_of(g) end, total - 1, jsonb_array_length(g->'edges'), now_us);
+      case when g ? 'codec' then towpath.payload_of(g) end, total - 1, jsonb_array_length(g->'edges'),
+      (g->>'restart_of')::uuid, now_us);
     insert into towpath.job (key, enqueued_at, graph, delay_us, due_at, deadline, id, lane, priority, codec, input,
       rules, tags, headers, parents, run)
     select keys[x.place], now_us, new_graph, (j->>'delay_us')::bigint, (j->>'due_at')::bigint,
