@@ -149,7 +149,7 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
+            "cancel" | "terminate" | "abandon" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
                 self.operate(&verb, args, body).await?
             }
             "signal" => self.signal(args, body).await?,

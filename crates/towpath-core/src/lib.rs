@@ -33,9 +33,10 @@ mod time;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need, NewAppend,
-    NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, Role, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end,
+    CauseRank, Compensation, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard, Guarded,
+    InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture,
+    PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, Role, Standing, UndoStep, Undoing, Verdict,
+    VerdictTable, Why, Wiring, decide, decide_end,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
@@ -46,7 +47,7 @@ pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
-pub use plan::{cancel_graph_step, cancel_job, terminate_job};
+pub use plan::{abandon_job, cancel_graph_step, cancel_job, terminate_job};
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

@@ -23,6 +23,7 @@ mod tables;
 mod tests;
 mod transact;
 mod turn;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -299,7 +299,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
         | Move::Park { counters, .. } => Some(*counters),
-        Move::Close(_) | Move::Stay { .. } => None,
+        Move::Close(_) | Move::Undo(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
     let unknown = JobRules::default();
@@ -316,9 +316,12 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
 /// What becomes of a job that came for a decision.
 pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
-        (Why::End { counts, rules }, _) => {
-            let end = decide_end(counts);
-            Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) })
+        (Why::End { counts, rules, undoing }, _) => {
+            let end = undoing.verdict.unwrap_or_else(|| decide_end(counts));
+            match undoing.step(end) {
+                Some(step) => Move::Undo(step),
+                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) }),
+            }
         }
         (_, Some((end, cause))) => {
             let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
@@ -333,6 +336,7 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Role;
     use crate::id::{Fence, Incarnation, JobId, Token};
     use crate::name::{Kind, Queue};
     use crate::retry::RetryPolicy;
@@ -348,6 +352,7 @@ mod tests {
             rules: JobRules { retry: RetryPolicy::attempts(3), ..JobRules::default() },
             deadline: None,
             node: None,
+            role: Role::PLAIN,
         }
     }
 

@@ -29,13 +29,15 @@ pub(crate) async fn append(
     };
     let (nodes, edges) = (append.nodes(), append.edges());
     let drawn = session.one(Query::DrawKeys, &[&stored(nodes.len() as u32)]).await?;
+    let keys: Vec<i64> = drawn.try_get(1)?;
+    let first = keys.iter().copied().min().unwrap_or_default();
     let mut growth = Growth::default();
-    growth.grow(inner, &graph, nodes, edges, &mut drawn.try_get::<_, Vec<i64>>(1)?.into_iter(), written)?;
+    growth.grow(inner, &graph, nodes, edges, &mut keys.into_iter(), written)?;
     growth.write(session, now, written).await?;
 
     let to_end = stored(append.edges_to_end());
     let (new_nodes, new_edges) = (stored(nodes.len() as u32), stored(edges.len() as u32));
-    session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end]).await?;
+    session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end, &first]).await?;
 
     if session.one(Query::AppendLeft, &[&graph.end]).await?.try_get(0)? {
         return Err(Fault::Again("the decision of the graph's end changed hands just now"));
@@ -82,12 +84,17 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     if let Some(reason) = stopped {
         return refused(Refusal::Stopped { graph: id, reason });
     }
+    if graph.try_get::<_, Option<i32>>(3)?.is_some() {
+        return refused(Refusal::Undone { graph: id });
+    }
     if let Some(taken) = append.refuse_taken(|name| taken.contains_key(name.as_str())) {
         return refused(taken);
     }
     let mut end = None;
     let mut parents: HashMap<NodeName, i64> = HashMap::new();
+    let mut depths: HashMap<i64, u32> = HashMap::new();
     for row in &locked {
+        depths.insert(row.try_get(1)?, count(row.try_get(3)?));
         match NodeName::from_stored(row.try_get(0)?) {
             name if name.as_str() == NodeName::END => end = Some(row.try_get(1)?),
             name => drop(parents.insert(name, row.try_get(1)?)),
@@ -109,5 +116,5 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     if let Some(refusal) = runs.claim(append.nodes().iter().map(|node| &node.job)) {
         return refused(refusal);
     }
-    Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents }))
+    Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents, depths }))
 }

@@ -99,8 +99,12 @@ impl Careful<'_> {
             let written = plan.write(session, now).await?;
             news.graphs_ended = written.graphs_ended;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+            let stepped = plan.undos.write(session, now).await?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
             lanes.extend(&plan.lanes);
+            lanes.extend(stepped.lanes);
+            news.ended.extend(stepped.ended);
+            news.undecided |= stepped.undecided;
             let leased = release.undecided.len().min(self.opened.room(&self.holder));
             news.undecided |= leased < release.undecided.len();
             Ok((answers, lanes, leased, stops))

@@ -8,8 +8,8 @@ use towpath_core::store::{
     JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    CauseRank, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
-    RunId, State, Timestamp, VerdictTable,
+    CauseRank, Compensation, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName,
+    Queue, Role, RunId, State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 
@@ -141,6 +141,7 @@ impl Inspect for PostgresStore {
                 runs: number(&row, 16)?,
                 entries: number(&row, 17)?,
                 arrivals: number(&row, 18)?,
+                undos: number(&row, 19)?,
             })
         })
     }
@@ -236,7 +237,14 @@ fn graph_line(row: &Row) -> Result<GraphLine, Fault> {
         nodes: count(row.try_get(5)?),
         created_at: Timestamp::from_micros(row.try_get(6)?),
         ended_at: instant(row.try_get(7)?),
+        compensation: compensation(row)?,
     })
+}
+
+fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
+    let rank = row.try_get::<_, Option<i32>>("undo_rank")?.map(count);
+    let read = Compensation::of_stored(rank, row.try_get("counts")?);
+    read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
 }
 
 async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
@@ -272,6 +280,7 @@ fn node_line(row: &Row) -> Result<NodeLine, Fault> {
         kind: Kind::from_stored(row.try_get(2)?),
         queue: Queue::from_stored(row.try_get(3)?),
         role: Role::from_bits(row.try_get(4)?),
+        guards: row.try_get::<_, Option<&str>>("guards")?.map(NodeName::from_stored),
         parents: NodeCounters {
             left: count(row.try_get(5)?),
             ok: count(row.try_get(6)?),

@@ -36,6 +36,7 @@ mod tests;
 mod told;
 mod transact;
 mod turn;
+mod undo;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};

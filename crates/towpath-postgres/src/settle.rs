@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
-use towpath_core::{End, GraphId, Incarnation, JobId, StopReason, Timestamp, fault, limits};
+use towpath_core::{End, GraphId, Incarnation, JobId, SkipKind, StopReason, Timestamp, UndoStep, fault, limits};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -16,6 +16,7 @@ use crate::runs::{Journal, Runs, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
 use crate::told::{self, Told};
+use crate::undo::Steps;
 
 /// The statements that a plan may need.
 pub(crate) const QUERIES: [Query; 12] = [
@@ -56,9 +57,13 @@ pub(crate) struct Plan {
     stays: Stays,
     blocked: Blocked,
     closed: Closed,
+    /// What `end` nodes do to the undos of their graphs.
+    pub(crate) undos: Steps,
+    /// Nodes that are put back as if they had not been claimed.
+    refunded: Vec<i64>,
     /// Nodes whose end stops their graph.
     pub(crate) stops: Vec<i64>,
-    /// Nodes that ended: their children are to be counted.
+    /// Nodes that ended, whose children are to be counted; and others that are to be locked with them.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
     pub(crate) back: Vec<i64>,
@@ -207,12 +212,14 @@ impl Plan {
             Move::End(_) if item.read.is_some() && sight != Sight::Read => return Ok(Settled::Unread),
             Move::End(ending) => return self.end(ending, row, now, Settled::Done, news),
             Move::Close(closing) => return self.close(closing, row, now, news),
+            Move::Undo(step) => return self.step_undos(step, row, now),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => {
                 self.back.push(job);
                 news.undecided = true;
             }
             Move::Again { after, counters, record } => {
+                self.note_refund(row, *counters)?;
                 let due = (!after.is_zero()).then(|| (Timestamp::from_micros(now) + *after).as_micros());
                 self.put_back(job, place(row)?, *counters, due, None);
                 self.lanes.push(row.try_get(9)?);
@@ -221,11 +228,13 @@ impl Plan {
                 }
             }
             Move::Block { reason, build, counters } => {
+                self.note_refund(row, *counters)?;
                 let ((lane, turnout), build, reason) = (place(row)?, signed(*build), without_nul(reason));
                 let (attempt, failures, crashes) = stored_counters(*counters);
                 self.blocked.push(BlockedRow { job, build, lane, turnout, attempt, failures, crashes, reason });
             }
             Move::Park { until, counters } => {
+                self.note_refund(row, *counters)?;
                 let due = sight.due(*until, now);
                 self.put_back(job, place(row)?, *counters, due, Some(true));
                 if due != Some(Timestamp::NEVER.as_micros()) {
@@ -327,6 +336,32 @@ impl Plan {
         Ok(Settled::Done)
     }
 
+    /// Remembers of a node that it was with a handler, where its counters will not say so.
+    fn note_refund(&mut self, row: &Row, counters: Counters) -> Result<(), Fault> {
+        let is_node = row.try_get::<_, Option<i64>>(8)?.is_some();
+        if is_node && row.try_get::<_, i16>(5)? == with::HANDLER && stored(counters.attempt) < row.try_get(13)? {
+            self.nodes.push(row.try_get(0)?);
+            self.refunded.push(row.try_get(0)?);
+        }
+        Ok(())
+    }
+
+    fn step_undos(&mut self, step: &UndoStep, row: &Row, now: i64) -> Result<Settled, Fault> {
+        let (with::END, Some(graph)) = (row.try_get(5)?, row.try_get::<_, Option<i64>>(8)?) else {
+            return Ok(Settled::Stale);
+        };
+        for passed in &step.pass {
+            let (end, cause) = (End::Skipped(SkipKind::Untaken), Some(passed.cause.clone()));
+            let ending = Ending::plain(end, cause, std::time::Duration::ZERO, Counters::default());
+            self.end_job(passed.key, &ending, None, false, now);
+        }
+        let end = row.try_get(0)?;
+        self.nodes.push(end);
+        self.nodes.extend(&step.start);
+        self.undos.push(end, graph, step);
+        Ok(Settled::Done)
+    }
+
     /// Writes everything, in one go, and holds graphs back once all of it is written.
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
@@ -344,6 +379,9 @@ impl Plan {
         );
         let stays = self.stays.run(session, Query::SettleStay, &[]);
         let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
+        if !self.refunded.is_empty() {
+            session.run(Query::NodeNote, &[&self.refunded]).await?;
+        }
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
         Ok(Written { graphs_ended, told: hold_back(session, now, &self.stops).await? })

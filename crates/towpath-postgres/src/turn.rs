@@ -25,6 +25,7 @@ use crate::session::{Commit, Session};
 use crate::settle::{self, Looked, Plan};
 use crate::store::{Inner, News};
 use crate::told;
+use crate::undo::Stepped;
 
 /// What a worker's row said as its turn began.
 pub(crate) struct Opened {
@@ -91,7 +92,7 @@ async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
 
 /// Locks the graphs that are about to end, before anything of theirs: orders and appends begin with them too.
 pub(crate) async fn lock_graphs(session: &Session, settle: &[Settle]) -> Result<(), Fault> {
-    let closing = settle.iter().filter(|item| matches!(item.then, Move::Close(_)));
+    let closing = settle.iter().filter(|item| matches!(item.then, Move::Close(_) | Move::Undo(_)));
     let ends: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
     if !ends.is_empty() {
         session.run(Query::LockGraphs, &[&ends]).await?;
@@ -185,15 +186,21 @@ impl Phases<'_> {
         let claim = self.turn.claim.as_ref().filter(|_| lease == Lease::Holds);
         let mut assigned: Vec<Assigned> = Vec::new();
         let mut release = Release::default();
+        let mut stepped = Stepped::default();
         if !plan.is_lone() {
             let (rows, counted) = self.count(&plan, written).await?;
             written = Box::pin(ready(Ok(rows)));
             release = Release::of(&counted)?;
+            stepped = plan.undos.write(session, now).await?;
+            lanes.append(&mut stepped.lanes);
+            news.ended.append(&mut stepped.ended);
+            news.undecided |= stepped.undecided;
         }
         let mut released: Releasing<'_> = Box::pin(place(session, &self.opened, &first, &plan.back, &release));
         let room = self.opened.room(&first);
         let has_overflow = release.undecided.len() > room;
-        let found = (self.opened.undecided || has_overflow || !plan.back.is_empty(), self.opened.overdue);
+        let found =
+            (self.opened.undecided || has_overflow || stepped.undecided || !plan.back.is_empty(), self.opened.overdue);
         if !release.undecided.is_empty() || claim.is_some() && found != (false, false) {
             let rows = written.await?;
             lanes.extend(released.await?);

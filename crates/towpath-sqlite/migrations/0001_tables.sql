@@ -182,7 +182,10 @@ create table graph (
     "end" integer,
     ended_at integer,
     counts text,
-    prune_at integer
+    prune_at integer,
+    undoing integer,
+    undo_rank integer,
+    committed integer not null default 0
 ) strict;
 create unique index graph_id on graph (id);
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
@@ -208,9 +211,20 @@ create table node (
     untaken integer not null,
     spoiled integer not null,
     cause_rank integer,
-    cause_parent integer
+    cause_parent integer,
+    depth integer not null,
+    guards integer,
+    started integer not null default 0 check (started between 0 and 1)
 ) strict;
 create unique index node_name on node (graph, name);
+
+-- Undos that nobody has decided about.
+create table undo (
+    graph integer not null,
+    rank integer not null,
+    job integer not null,
+    primary key (graph, rank desc, job)
+) strict, without rowid;
 
 create table edge (
     parent integer not null,

@@ -18,6 +18,14 @@ struct Stored {
     nodes: u32,
     edges: u32,
     end: i64,
+    undo_rank: Option<u32>,
+}
+
+/// The stored parents by name, and how deep they lie.
+#[derive(Default)]
+struct Above {
+    parents: HashMap<NodeName, i64>,
+    depths: HashMap<i64, u32>,
 }
 
 impl Tx<'_, '_> {
@@ -25,7 +33,7 @@ impl Tx<'_, '_> {
         let id = append.graph();
         let graph = self.db.maybe(Query::GraphToGrow, [&id.as_bytes()[..]], |row| {
             let (nodes, edges): (u32, u32) = (row.get(1)?, row.get(2)?);
-            Ok(Stored { key: row.get(0)?, nodes, edges, end: row.get(3)? })
+            Ok(Stored { key: row.get(0)?, nodes, edges, end: row.get(3)?, undo_rank: row.get(4)? })
         })?;
         let Some(graph) = graph else { return Ok(Err(Refusal::UnknownGraph { id })) };
         let stop = self.stop(graph.key)?;
@@ -38,18 +46,22 @@ impl Tx<'_, '_> {
         if let Some(reason) = stop {
             return Ok(Err(Refusal::Stopped { graph: id, reason }));
         }
-        let parents = match self.admit(&graph, append)? {
-            Ok(parents) => parents,
+        if graph.undo_rank.is_some() {
+            return Ok(Err(Refusal::Undone { graph: id }));
+        }
+        let Above { parents, depths } = match self.admit(&graph, append)? {
+            Ok(above) => above,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let old: BTreeSet<i64> = parents.values().copied().collect();
         let first = i64::from(graph.edges);
-        let mut growth = Growth { graph: graph.key, first, end: Some(graph.end), parents };
+        let mut growth = Growth { graph: graph.key, first, end: Some(graph.end), parents, depths };
         let mut new = match self.grow(&mut growth, append.nodes(), append.edges())? {
             Ok(new) => new,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let mut end = self.reopen(&graph, append.edges_to_end())?;
+        let oldest = new.first().map_or(0, |node| node.job);
+        let mut end = self.reopen(&graph, append.edges_to_end(), oldest)?;
         self.count_ended(&mut new, &mut end, first, &old)?;
         self.write_node(&end)?;
         self.start(new)?;
@@ -57,15 +69,13 @@ impl Tx<'_, '_> {
     }
 
     /// What can be refused before anything is written; the stored parents by name.
-    fn admit(
-        &mut self,
-        graph: &Stored,
-        append: &PreparedAppend,
-    ) -> Result<Result<HashMap<NodeName, i64>, Refusal>, Fault> {
-        let mut stored = HashMap::new();
+    fn admit(&mut self, graph: &Stored, append: &PreparedAppend) -> Result<Result<Above, Refusal>, Fault> {
+        let mut above = Above::default();
+        let stored = &mut above.parents;
         for name in append.nodes().iter().map(|node| &node.name).chain(append.parent_names()) {
-            if let Some(job) = self.node_named(graph.key, name)? {
+            if let Some((job, depth)) = self.node_named(graph.key, name)? {
                 stored.insert(name.clone(), job);
+                above.depths.insert(job, depth);
             }
         }
         if let Some(taken) = append.refuse_taken(|name| stored.contains_key(name)) {
@@ -76,23 +86,22 @@ impl Tx<'_, '_> {
         let refusal = append
             .refuse_unknown(|name| stored.contains_key(name))
             .or_else(|| append.refuse_too_large(graph.nodes, graph.edges));
-        Ok(refusal.map_or(Ok(stored), Err))
+        Ok(refusal.map_or(Ok(above), Err))
     }
 
-    fn node_named(&mut self, graph: i64, name: &NodeName) -> Result<Option<i64>, Fault> {
-        self.db.maybe(Query::NodeByName, params![graph, name.as_str()], |row| Ok(row.get(0)?))
+    fn node_named(&mut self, graph: i64, name: &NodeName) -> Result<Option<(i64, u32)>, Fault> {
+        self.db.maybe(Query::NodeByName, params![graph, name.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Lets the graph's `end` wait for the new leaves, whatever had become of it.
-    fn reopen(&mut self, graph: &Stored, gained: u32) -> Result<Node, Fault> {
+    /// Lets the graph's `end` wait for the new leaves, whatever had become of it. `oldest` is the first new node.
+    fn reopen(&mut self, graph: &Stored, gained: u32, oldest: i64) -> Result<Node, Fault> {
         let mut end = self.db.one(Query::NodeRead, [graph.end], rows::node)?;
         end.counters.left += gained;
         end.phase = Phase::Waiting;
         self.db.run(Query::UndecidedDelete, [graph.end])?;
         self.db.run(Query::RunningDelete, [graph.end])?;
-        if self.db.run(Query::EndedDelete, [graph.end])? > 0 {
-            self.db.run(Query::GraphReopen, [graph.key])?;
-        }
+        self.db.run(Query::EndedDelete, [graph.end])?;
+        self.db.run(Query::GraphReopen, [graph.key, oldest])?;
         Ok(end)
     }
 

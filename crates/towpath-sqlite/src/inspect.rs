@@ -6,7 +6,8 @@ use towpath_core::store::{
     JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, StopReason, VerdictTable,
+    Compensation, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, StopReason,
+    VerdictTable,
 };
 
 use crate::db::Db;
@@ -148,18 +149,22 @@ fn attempts(db: &mut Db<'_>, id: JobId) -> Result<Vec<AttemptLine>, Fault> {
 fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
     let name: String = row.get(2)?;
     let stop: Option<i16> = row.get(4)?;
-    let end: Option<i16> = row.get(3)?;
-    let known = |code| GraphEnd::from_code(code).ok_or_else(|| Fault::corrupt(format!("no graph ends as {code}")));
     Ok(GraphLine {
         key: row.get(0)?,
         id: rows::graph_id(row, 1)?,
         name: GraphName::from_stored(&name),
-        end: end.map(known).transpose()?,
+        end: rows::graph_end(row, 3)?,
         stop: stop.map(rows::stop_reason).transpose()?,
         nodes: row.get(5)?,
         created_at: rows::instant(row, 6)?,
         ended_at: rows::instant_or_none(row, 7)?,
+        compensation: compensation(row)?,
     })
+}
+
+fn compensation(row: &Row<'_>) -> Result<Option<Compensation>, Fault> {
+    let (rank, counts): (Option<u32>, Option<String>) = (row.get(8)?, row.get(9)?);
+    Compensation::of_stored(rank, counts.as_deref()).map_err(|e| Fault::corrupt(format!("the counts of a graph: {e}")))
 }
 
 fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
@@ -168,11 +173,11 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 10)?, actor: row.get(11)?, why: row.get(12)? })
+                Some(StopLine { reason, at: rows::instant(row, 12)?, actor: row.get(13)?, why: row.get(14)? })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 8)?, stopped))
+        Ok((line, rows::payload(row, 10)?, stopped))
     })?;
     let Some((line, input, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
@@ -191,6 +196,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             cause: rows::cause(row, 16)?,
             role: Role::from_bits(row.get(17)?),
             parents: rows::node_counters(row, 18)?,
+            guards: row.get::<_, Option<String>>(25)?.as_deref().map(NodeName::from_stored),
         })
     })?;
     let edges = db.all(Query::GraphEdges, of_graph, |row| {
@@ -279,6 +285,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             runs: count(row, 16)?,
             entries: count(row, 17)?,
             arrivals: count(row, 18)?,
+            undos: count(row, 19)?,
         })
     })
 }

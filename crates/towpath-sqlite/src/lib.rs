@@ -49,6 +49,7 @@ mod store;
 mod transact;
 mod turn;
 mod tx;
+mod undo;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
-use towpath_core::{JobId, Payload, StoreError, Timestamp};
+use towpath_core::{JobId, Payload, Role, StoreError, Timestamp};
 
 use crate::client::Client;
 use crate::error::OutputError;
@@ -132,6 +132,29 @@ impl Context {
             return Ok(Vec::new());
         }
         self.inner.client.store().upstream(self.inner.head.id).await
+    }
+
+    /// The node that this one undoes: how it ended, what it left, and its last error. `None` if this is no undo.
+    ///
+    /// ```
+    /// # use towpath::{Context, Failure};
+    /// async fn refund(cx: Context) -> Result<(), Failure> {
+    ///     let Some(charge) = cx.guarded().await? else { return Ok(()) };
+    ///     match charge.output::<u64>()? {
+    ///         Some(receipt) => cancel(receipt).await,
+    ///         // It failed or was cancelled on its way: ask the bank whether anything was charged.
+    ///         None => look_for(cx.graph_input::<u64>().await?).await,
+    ///     }
+    /// }
+    /// # async fn cancel(_: u64) -> Result<(), Failure> { Ok(()) }
+    /// # async fn look_for(_: Option<u64>) -> Result<(), Failure> { Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The store could not be asked.
+    pub async fn guarded(&self) -> Result<Option<Upstream>, StoreError> {
+        let is_undo = self.inner.head.role.has(Role::UNDO);
+        if is_undo { Ok(self.upstream().await?.into_iter().next()) } else { Ok(None) }
     }
 
     /// What the graph was given ([`NewGraph::input`](crate::NewGraph::input)). `None` for a job outside a graph, and for a

@@ -145,6 +145,7 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
         }
         let range = args.word("a name")?;
         let may_fail = args.flag("may_fail");
+        let guards = args.text("undoes")?.map(|range| expand(&range)).transpose()?.unwrap_or_default();
         let need = args.number("need")?.map_or(Need::All, Need::AtLeast);
         let mut parents = Vec::new();
         if args.flag("after") {
@@ -152,7 +153,7 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
                 parents.push(read_edge(&parent)?);
             }
         }
-        for node in expand(&range)? {
+        for (at, node) in expand(&range)?.into_iter().enumerate() {
             let mut args = args.clone();
             let job = read_job(names, &format!("{graph}/{node}"), &mut args)?;
             args.finish()?;
@@ -164,7 +165,8 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
                 }
             }
             let failure = if may_fail { FailureMode::MayFail } else { FailureMode::Counts };
-            nodes.push(NewNode { need, failure, ..NewNode::new(name, job) });
+            let guards = guards.get(at).map(|name| parsed(NodeName::new(name))).transpose()?;
+            nodes.push(NewNode { need, failure, guards, ..NewNode::new(name, job) });
         }
     }
     Ok((nodes, edges))

@@ -64,8 +64,12 @@ pub struct PreparedNode {
     pub job: NewJob,
     /// What it is to the graph.
     pub role: Role,
-    /// Its counters before any parent has ended.
+    /// Its counters before any parent has ended. An undo has one parent left, for no edge: it waits for `end` to start it.
     pub counters: NodeCounters,
+    /// The longest path to it from a node of this write without parents in it. An undo's is that of what it guards.
+    pub depth: u32,
+    /// Of an undo, the place of the node that it guards.
+    pub guards: Option<usize>,
 }
 
 impl PreparedNode {
@@ -140,13 +144,14 @@ impl NewGraph {
             check.input(input);
         }
         let edges = check.edges(&self.edges, |_| None);
-        check.cycle(self.nodes.len(), &edges);
+        let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
+        let guards = check.undos(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
-        let (mut nodes, edges) = assemble(self.nodes, edges);
+        let (mut nodes, edges) = assemble(self.nodes, edges, &order, &guards);
         if self.rules.fail_fast {
             fail_fast(&mut nodes, &edges);
         }
@@ -168,13 +173,14 @@ impl NewAppend {
             check.problems.push(GraphProblem::Empty);
         }
         let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
-        check.cycle(self.nodes.len(), &edges);
+        let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
+        let guards = check.undos(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
         }
-        let (nodes, edges) = assemble(self.nodes, edges);
+        let (nodes, edges) = assemble(self.nodes, edges, &order, &guards);
         Ok(PreparedAppend { graph: self.graph, nodes, edges })
     }
 }
@@ -187,12 +193,20 @@ fn end_node(graph: GraphId, left: u32) -> PreparedNode {
         job,
         role: Role::END,
         counters: NodeCounters::fresh(left, u32::MAX >> 1, false),
+        depth: 0,
+        guards: None,
     }
 }
 
-/// Gives nodes their counters and roles, and adds the edges to `end`: from leaves, and from parents
+/// Gives nodes their counters, roles and depths, and adds the edges to `end`: from leaves, and from parents
 /// of nodes that may start without them.
-fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedNode>, Vec<PreparedEdge>) {
+fn assemble(
+    nodes: Vec<NewNode>,
+    mut edges: Vec<PreparedEdge>,
+    order: &[usize],
+    guards: &[Option<usize>],
+) -> (Vec<PreparedNode>, Vec<PreparedEdge>) {
+    let depths = depths(&edges, order, guards);
     let mut parents = vec![0_u32; nodes.len()];
     let mut children = vec![0_u32; nodes.len()];
     let mut spared = vec![0_u32; nodes.len()];
@@ -219,7 +233,7 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
             to_end.push(edge.parent.clone());
         }
     }
-    let leaves = (0..nodes.len()).filter(|at| children[*at] == 0).map(ParentRef::New);
+    let leaves = (0..nodes.len()).filter(|at| children[*at] == 0 && guards[*at].is_none()).map(ParentRef::New);
     to_end.extend(leaves);
     let finished = Condition::Finished.table();
     for parent in to_end {
@@ -249,9 +263,39 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
                 (need, true)
             }
         };
-        PreparedNode { name: node.name, job: node.job, role, counters: NodeCounters::fresh(parents[at], need, eager) }
+        let counters = match guards[at] {
+            None => NodeCounters::fresh(parents[at], need, eager),
+            Some(_) => {
+                role = role.with(Role::UNDO);
+                NodeCounters::fresh(1, 1, false)
+            }
+        };
+        PreparedNode { name: node.name, job: node.job, role, counters, depth: depths[at], guards: guards[at] }
     });
     (prepared.collect(), edges)
+}
+
+/// How deep each node lies below those without parents among the new ones; an undo as deep as what it guards. `order` has
+/// every node after its parents.
+fn depths(edges: &[PreparedEdge], order: &[usize], guards: &[Option<usize>]) -> Vec<u32> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); guards.len()];
+    for edge in edges {
+        if let ParentRef::New(parent) = edge.parent {
+            children[parent].push(edge.child);
+        }
+    }
+    let mut depths = vec![0_u32; guards.len()];
+    for at in order {
+        for child in &children[*at] {
+            depths[*child] = depths[*child].max(depths[*at] + 1);
+        }
+    }
+    for (at, guarded) in guards.iter().enumerate() {
+        if let Some(guarded) = guarded {
+            depths[at] = depths[*guarded];
+        }
+    }
+    depths
 }
 
 /// Marks what a graph that fails fast goes by: which nodes' failures stop it, and which nodes run all the same.
@@ -275,7 +319,8 @@ fn fail_fast(nodes: &mut [PreparedNode], edges: &[PreparedEdge]) {
         }
     }
     for node in nodes {
-        node.job.rules.fail_fast = !node.role.has(Role::MAY_FAIL) && !node.role.has(Role::SPARE);
+        let counts = [Role::MAY_FAIL, Role::SPARE, Role::UNDO].iter().all(|mark| !node.role.has(*mark));
+        node.job.rules.fail_fast = counts;
     }
 }
 
@@ -400,9 +445,45 @@ impl Check {
         }
     }
 
+    /// The place that each undo guards; what is wrong with undos is a problem.
+    fn undos(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) -> Vec<Option<usize>> {
+        let mut undo_of: HashMap<usize, usize> = HashMap::new();
+        let mut guards = vec![None; nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let Some(guarded) = &node.guards else { continue };
+            let undo = node.name.clone();
+            let Some(place) = self.places.get(guarded).copied() else {
+                let similar = similar(guarded.as_str(), self.names.iter().take(1_000).filter(|n| **n != undo)).cloned();
+                self.problems.push(GraphProblem::UndoOfNothing { undo, missing: guarded.clone(), similar });
+                continue;
+            };
+            if nodes[place].guards.is_some() {
+                self.problems.push(GraphProblem::UndoOfUndo(undo, guarded.clone()));
+            } else if let Some(first) = undo_of.insert(place, at) {
+                let undos = [nodes[first].name.clone(), undo];
+                self.problems.push(GraphProblem::TwoUndos { node: guarded.clone(), undos });
+            }
+            guards[at] = Some(place);
+        }
+        for edge in edges {
+            let child = nodes[edge.child].name.clone();
+            let parent = match &edge.parent {
+                ParentRef::New(at) => nodes[*at].name.clone(),
+                ParentRef::Existing(name) => name.clone(),
+            };
+            if guards[edge.child].is_some() {
+                self.problems.push(GraphProblem::UndoWithEdge { undo: child, edge_with: parent });
+            } else if matches!(edge.parent, ParentRef::New(at) if guards[at].is_some()) {
+                self.problems.push(GraphProblem::UndoWithEdge { undo: parent, edge_with: child });
+            }
+        }
+        guards
+    }
+
     /// Finds one cycle, if there is any, by taking away nodes without parents until none is left
-    /// (Kahn, CACM 1962), then walking parents within the rest.
-    fn cycle(&mut self, count: usize, edges: &[PreparedEdge]) {
+    /// (Kahn, CACM 1962), then walking parents within the rest. Answers the nodes in the order in which they were taken
+    /// away, each after its parents.
+    fn cycle(&mut self, count: usize, edges: &[PreparedEdge]) -> Vec<usize> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
         let mut parents: Vec<Vec<usize>> = vec![Vec::new(); count];
         for edge in edges {
@@ -413,9 +494,9 @@ impl Check {
         }
         let mut left: Vec<usize> = parents.iter().map(Vec::len).collect();
         let mut free: Vec<usize> = (0..count).filter(|at| left[*at] == 0).collect();
-        let mut done = 0;
+        let mut order = Vec::with_capacity(count);
         while let Some(at) = free.pop() {
-            done += 1;
+            order.push(at);
             for &child in &children[at] {
                 left[child] -= 1;
                 if left[child] == 0 {
@@ -423,16 +504,13 @@ impl Check {
                 }
             }
         }
-        if done == count {
-            return;
-        }
-        let Some(start) = (0..count).find(|at| left[*at] > 0) else { return };
+        let Some(start) = (0..count).find(|at| left[*at] > 0) else { return order };
         let mut walked: Vec<usize> = Vec::new();
         let mut at = start;
         while !walked.contains(&at) {
             walked.push(at);
             // A node that is left has a parent that is left.
-            let Some(&parent) = parents[at].iter().find(|p| left[**p] > 0) else { return };
+            let Some(&parent) = parents[at].iter().find(|p| left[**p] > 0) else { return order };
             at = parent;
         }
         let from = walked.iter().position(|w| *w == at).unwrap_or(0);
@@ -444,6 +522,7 @@ impl Check {
             path.push(first);
         }
         self.problems.push(GraphProblem::Cycle(path));
+        order
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::graph::PreparedAppend;
+use crate::graph::{GraphEnd, PreparedAppend};
 use crate::name::NodeName;
 use crate::store::{Placed, Refusal};
 
@@ -18,6 +18,9 @@ impl Transaction<'_> {
         }
         if let Some(reason) = self.tables.stop.get(&graph) {
             return Err(Refusal::Stopped { graph: id, reason: *reason });
+        }
+        if self.tables.graph.get(&graph).is_some_and(|row| row.undo_rank.is_some()) {
+            return Err(Refusal::Undone { graph: id });
         }
         let node = |name: &NodeName| self.tables.node_by_name.get(&(graph, name.clone())).copied();
         // The hidden `end` is nobody's parent.
@@ -36,7 +39,7 @@ impl Transaction<'_> {
 
         let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
         let new = self.grow(graph, append.nodes(), append.edges(), &parents);
-        self.reopen(graph, append);
+        self.reopen(graph, append, new.first().copied());
         self.count_ended(first, parents.into_values().collect());
         for job in new {
             if self.look_at(job) {
@@ -46,8 +49,9 @@ impl Transaction<'_> {
         Ok(Placed::Inserted)
     }
 
-    /// Lets the graph's `end` wait for the new leaves, whatever had become of it.
-    fn reopen(&mut self, graph: Key, append: &PreparedAppend) {
+    /// Lets the graph's `end` wait for the new leaves, whatever had become of it. What had succeeded stays so: it is older
+    /// than the first new node.
+    fn reopen(&mut self, graph: Key, append: &PreparedAppend, first: Option<Key>) {
         let Some(end) = self.tables.end_of(graph) else { return };
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.counters.left += append.edges_to_end();
@@ -56,7 +60,13 @@ impl Transaction<'_> {
         self.tables.undecided.remove(&end);
         self.take_running(end);
         self.tables.ended.remove(&end);
-        if let Some(over) = self.tables.graph.get_mut(&graph).and_then(|row| row.over.take()) {
+        let Some(row) = self.tables.graph.get_mut(&graph) else { return };
+        let over = row.over.take();
+        let had_ended = row.undoing.take().or(over.as_ref().map(|over| over.end));
+        if let (Some(GraphEnd::Succeeded), Some(first)) = (had_ended, first) {
+            row.committed = first;
+        }
+        if let Some(over) = over {
             self.tables.graph_prune_at.remove(&(over.prune_at, graph));
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::graph::Compensation;
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId};
@@ -150,6 +151,7 @@ impl Tables {
             name: row.name.clone(),
             end: row.over.as_ref().map(|over| over.end),
             stop,
+            compensation: Compensation::of(row.undo_rank, row.over.as_ref().map(|_| self.counts(key)).as_deref()),
             nodes: row.nodes,
             created_at: row.created_at,
             ended_at: row.over.as_ref().map(|over| over.ended_at),
@@ -189,6 +191,7 @@ impl Tables {
             queue: line.queue,
             role: node.role,
             parents: node.counters,
+            guards: node.guards.and_then(|guarded| self.node.get(&guarded)).map(|node| node.name.clone()),
             state: line.state,
             cause: self.ended.get(&job).and_then(|row| row.cause.clone()),
             counters: line.counters,
@@ -273,6 +276,7 @@ impl Tables {
             runs: self.run.len() as u64,
             entries: self.entry.len() as u64,
             arrivals: self.arrival.len() as u64,
+            undos: self.undo.len() as u64,
         }
     }
 }

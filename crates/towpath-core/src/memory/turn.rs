@@ -1,6 +1,6 @@
 //! A worker's turn: settle, release, claim, and the answer that a repeat of it gets too.
 
-use crate::graph::{GraphRules, ParentCause, Why};
+use crate::graph::{GraphRules, ParentCause, Role, Why};
 use crate::id::Incarnation;
 use crate::lifecycle::StopReason;
 use crate::limits;
@@ -138,6 +138,7 @@ impl Tables {
             rules: row.new.rules.clone(),
             deadline: row.new.deadline,
             node: self.node_ref(job),
+            role: self.node.get(&job).map_or(Role::PLAIN, |node| node.role),
         })
     }
 
@@ -168,7 +169,9 @@ impl Tables {
             }
             (With::End, Some(node)) => {
                 let rules = self.graph.get(&node.graph).map_or(GraphRules::default(), |row| row.rules);
-                Why::End { counts: self.counts(node.graph), rules }
+                let undoing = self.undoing(node.graph);
+                let counts = if undoing.wants_counts() { self.counts(node.graph) } else { Vec::new() };
+                Why::End { counts, rules, undoing }
             }
             (With::Deadline, _) => Why::Deadline,
             _ => Why::Stopped { reason: self.stop_of(job).unwrap_or(StopReason::Cancel) },

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::{End, State, StopReason};
+use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::time::Timestamp;
 
 use super::turn::Ending;
@@ -60,6 +60,7 @@ impl Change {
     /// What it does, as the verb that an audit line shows.
     pub fn action(&self) -> &'static str {
         match self {
+            Self::End { ending, .. } if matches!(ending.cause, Some(Cause::Abandoned { .. })) => "abandon",
             Self::End { running: WhileRunning::Fence, .. } => "terminate",
             Self::End { ending, .. } if ending.end == End::Cancelled => "cancel",
             Self::End { .. } => "end",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::graph::{Count, GraphEnd, Why};
+use crate::graph::{Count, GraphEnd, Role, UndoStep, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -129,6 +129,8 @@ pub enum Move {
     },
     /// It is the `end` of a graph: the graph is over.
     Close(Closing),
+    /// It is the `end` of a graph that has undos: some start, and it waits for them; others end unrun.
+    Undo(UndoStep),
     /// It is a run and goes on: it stays with its worker, under the same claim. Its journal grows.
     Stay {
         /// Its counters from now on, if they change.
@@ -299,6 +301,7 @@ impl Settle {
             Move::End(e) => ending(e),
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
+            Move::Undo(step) => 16 * (step.start.len() + step.pass.len()),
             Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
@@ -409,6 +412,8 @@ pub struct Head {
     pub deadline: Option<Timestamp>,
     /// Its place in a graph, if it has one.
     pub node: Option<NodeRef>,
+    /// What it is to its graph.
+    pub role: Role,
 }
 
 impl Head {

@@ -20,4 +20,5 @@ mod runs;
 mod stores;
 mod transfers;
 mod two_processes;
+mod undo;
 mod workers;
