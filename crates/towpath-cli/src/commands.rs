@@ -11,6 +11,7 @@ mod journal;
 mod json;
 mod migrate;
 mod queues;
+mod requeue;
 mod resume;
 mod run;
 mod signal;
@@ -41,6 +42,7 @@ enum Command {
     Queues(queues::Queues),
     Workers(workers::Workers),
     Cancel(cancel::Cancel),
+    Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
@@ -62,6 +64,7 @@ impl Cli {
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,

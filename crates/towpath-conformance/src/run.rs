@@ -3,6 +3,7 @@
 mod enqueue;
 mod inspect;
 mod operate;
+mod retry;
 mod runs;
 mod settle;
 mod work;
@@ -152,6 +153,7 @@ impl<S: Subject> Runner<S> {
             "cancel" | "terminate" | "abandon" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
                 self.operate(&verb, args, body).await?
             }
+            "requeue" => self.requeue(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,

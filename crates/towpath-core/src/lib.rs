@@ -47,7 +47,7 @@ pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
-pub use plan::{abandon_job, cancel_graph_step, cancel_job, terminate_job};
+pub use plan::{Requeue, abandon_job, cancel_graph_step, cancel_job, requeue_job, terminate_job};
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

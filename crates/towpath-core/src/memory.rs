@@ -15,6 +15,7 @@ mod place;
 mod prune;
 mod read;
 mod release;
+mod requeue;
 mod rescue;
 mod settle;
 mod signal;
@@ -155,7 +156,12 @@ impl Store for MemoryStore {
     }
 
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
-        Box::pin(async move { self.write("carry out an order", |tx| Ok(tx.apply(order))) })
+        Box::pin(async move {
+            self.write("carry out an order", |tx| {
+                order.check()?;
+                Ok(tx.apply(order))
+            })
+        })
     }
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {

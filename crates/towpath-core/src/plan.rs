@@ -3,6 +3,7 @@
 use crate::defaults;
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
+use crate::payload::Payload;
 use crate::store::{Change, Counters, Ending, Order, WhileRunning};
 
 /// Cancels one job: at once if it has not started, by request if it runs.
@@ -56,4 +57,20 @@ pub fn cancel_graph_step(graph: GraphId, settleable: Option<&[JobId]>, actor: &s
             .collect(),
     };
     Order { actor: actor.into(), reason: reason.into(), changes }
+}
+
+/// Which ends a requeue is meant for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Requeue {
+    /// Every end but a success.
+    #[default]
+    Failed,
+    /// A success too: the job is done once more.
+    EvenSucceeded,
+}
+
+/// Puts a job back that has ended or is blocked, perhaps with another input.
+pub fn requeue_job(job: JobId, which: Requeue, input: Option<Payload>, actor: &str, reason: &str) -> Order {
+    let from = End::ALL.into_iter().filter(|end| which == Requeue::EvenSucceeded || *end != End::Succeeded).collect();
+    Order { actor: actor.into(), reason: reason.into(), changes: vec![Change::Requeue { job, from, input }] }
 }

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Expr, LitInt, LitStr, Result, Type};
+use syn::{Data, DeriveInput, Error, Expr, LitInt, LitStr, Path, Result, Type};
 
 use crate::literal;
 
@@ -14,8 +14,10 @@ struct Options {
     version: Option<LitInt>,
     output: Option<Type>,
     gate: Option<Type>,
+    aliases: Vec<LitStr>,
+    upcast: Option<Path>,
     setters: Vec<TokenStream>,
-    /// The options seen so far, which may stand once.
+    /// The options seen so far that may stand only once.
     seen: Vec<String>,
 }
 
@@ -44,6 +46,20 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
     });
     let output = options.output.or(options.gate).map_or_else(|| quote! { () }, |t| quote! { #t });
+    let aliases = options.aliases;
+    let aliases = (!aliases.is_empty()).then(|| {
+        quote! { const ALIASES: &'static [&'static str] = &[#(#aliases),*]; }
+    });
+    let upcast = options.upcast.map(|upcast| {
+        quote! {
+            fn upcast(
+                from: u16,
+                input: ::towpath::JsonValue,
+            ) -> ::core::result::Result<::towpath::JsonValue, ::std::string::String> {
+                #upcast(from, input)
+            }
+        }
+    });
     let setters = options.setters;
     let defaults = (!setters.is_empty()).then(|| {
         quote! {
@@ -56,7 +72,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         impl ::towpath::Job for #name {
             const KIND: &'static str = #kind;
             #version
+            #aliases
             type Output = #output;
+            #upcast
             #defaults
             #branches
         }
@@ -95,6 +113,8 @@ impl Options {
         let setter = syn::Ident::new(&name, span);
         match name.as_str() {
             "kind" => self.kind = Some(literal::kind(value.parse()?)?),
+            "alias" => self.aliases.push(literal::kind(value.parse()?)?),
+            "upcast" => self.upcast = Some(value.parse()?),
             "version" => self.version = Some(literal::count(value.parse()?, u16::MAX.into())?),
             "output" => self.output = Some(value.parse()?),
             "gate" => self.gate = Some(value.parse()?),
@@ -119,10 +139,24 @@ impl Options {
                 self.setters.push(quote! { .timeout(::core::time::Duration::from_millis(#millis)) });
             }
         }
-        self.seen.push(name);
+        if !matches!(name.as_str(), "alias" | "tag") {
+            self.seen.push(name);
+        }
         Ok(())
     }
 }
 
-const KNOWN: [&str; 10] =
-    ["kind", "version", "output", "gate", "queue", "priority", "attempts", "timeout", "crash_limit", "tag"];
+const KNOWN: [&str; 12] = [
+    "kind",
+    "alias",
+    "version",
+    "upcast",
+    "output",
+    "gate",
+    "queue",
+    "priority",
+    "attempts",
+    "timeout",
+    "crash_limit",
+    "tag",
+];

@@ -23,7 +23,7 @@ create table towpath.lane (
   unique (queue, kind, version)
 );
 
--- Never updated. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- Updated by requeues only: `input`, and a `deadline` that has passed. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
 -- for a root, null for a lone job and for `end`.
 create table towpath.job (
   key bigint primary key,

@@ -20,6 +20,7 @@ use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one order. Ends that follow each other are carried out together.
 pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
+    order.check()?;
     session.begin(Commit::Durable).await?;
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
     let mut orders = Orders {
@@ -39,6 +40,9 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
             Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
+            Change::Requeue { job, from, input } => {
+                answers.push(orders.requeue(*job, from, input.as_ref()).await?);
+            }
             _ => answers.extend(orders.end(&ends).await?),
         }
     }
@@ -65,12 +69,12 @@ fn ends(changes: &[Change]) -> Vec<End<'_>> {
     ends.collect()
 }
 
-struct Orders<'a> {
-    session: &'a Session,
-    now: i64,
+pub(crate) struct Orders<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) now: i64,
     order: &'a Order,
     news: News,
-    lanes: Vec<i32>,
+    pub(crate) lanes: Vec<i32>,
     told: Told,
 }
 

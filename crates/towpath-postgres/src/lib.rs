@@ -24,6 +24,7 @@ mod prune;
 mod queries;
 mod read;
 mod release;
+mod requeue;
 mod rescue;
 mod rows;
 mod runs;

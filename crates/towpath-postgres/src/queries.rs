@@ -161,6 +161,8 @@ queries! {
     ReleaseLease = "release_lease" (INT8, INT8, INT8, INT4, INT8_ARRAY, INT2_ARRAY);
     ReleaseReady = "release_ready" (INT8, INT8_ARRAY, BOOL);
     RecountUndecided = "recount_undecided" (INT8);
+    RequeuePut = "requeue_put" (INT8, INT8, INT4, INT2, BYTEA);
+    RequeueTake = "requeue_take" (INT8, INT2_ARRAY, BOOL);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
     RunArrived = "run_arrived" (INT8_ARRAY);

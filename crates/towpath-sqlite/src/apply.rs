@@ -17,6 +17,7 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
         tx.audit(order, change, &changed)?;
@@ -82,7 +83,7 @@ impl Tx<'_, '_> {
         self.take_idle(facts)
     }
 
-    fn state(&mut self, job: i64) -> Result<State, Fault> {
+    pub(crate) fn state(&mut self, job: i64) -> Result<State, Fault> {
         self.db.one(Query::JobState, [job], |row| rows::state(row.get(0)?))
     }
 

@@ -41,6 +41,7 @@ mod queries;
 mod read;
 mod recount;
 mod release;
+mod requeue;
 mod rescue;
 mod rows;
 mod settle;

@@ -180,7 +180,10 @@ impl Store for SqliteStore {
     }
 
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>> {
-        Box::pin(self.core.submit("apply the order", Commit::Durable, move |tx| apply::apply(tx, &order)))
+        Box::pin(async move {
+            order.check()?;
+            self.core.submit("apply the order", Commit::Durable, move |tx| apply::apply(tx, &order)).await
+        })
     }
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {

@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
-use towpath_core::{JobId, Payload, Role, StoreError, Timestamp};
+use towpath_core::{JobId, Kind, Payload, Queue, Role, StoreError, Timestamp};
 
 use crate::client::Client;
 use crate::error::OutputError;
+use crate::failure::Failure;
 use crate::log::Log;
+use crate::states::{State, States};
 
 /// A handler's attempt: who it is, whether it should stop, what its graph was given and its parents left.
 #[derive(Clone)]
@@ -26,6 +28,7 @@ struct Inner {
     cancel: watch::Receiver<Option<CancelWhy>>,
     draining: watch::Receiver<bool>,
     client: Client,
+    states: States,
     log: Mutex<Log>,
 }
 
@@ -54,7 +57,7 @@ pub enum Cancellation {
 }
 
 impl Context {
-    pub(crate) fn new(claimed: &Claimed, signs: Signs, client: Client) -> Self {
+    pub(crate) fn new(claimed: &Claimed, signs: Signs, client: Client, states: States) -> Self {
         Self {
             inner: Arc::new(Inner {
                 head: claimed.head.clone(),
@@ -63,6 +66,7 @@ impl Context {
                 cancel: signs.cancel,
                 draining: signs.draining,
                 client,
+                states,
                 log: Mutex::default(),
             }),
         }
@@ -71,6 +75,46 @@ impl Context {
     /// The job.
     pub fn job(&self) -> JobId {
         self.inner.head.id
+    }
+
+    /// The version of its stored input, which may be older than the handler's.
+    pub(crate) fn version(&self) -> u16 {
+        self.inner.head.version
+    }
+
+    /// Its kind, as it was enqueued: a handler may serve older names of its kind too.
+    pub fn kind(&self) -> &Kind {
+        &self.inner.head.kind
+    }
+
+    /// The queue in which it stood.
+    pub fn queue(&self) -> &Queue {
+        &self.inner.head.queue
+    }
+
+    /// What the application gave its worker, by type ([`WorkerBuilder::state`](crate::WorkerBuilder::state)).
+    ///
+    /// Name the type at the worker too ([`WorkerBuilder::needs`](crate::WorkerBuilder::needs)), and one that is missing is told
+    /// before anything starts.
+    ///
+    /// ```
+    /// # use towpath::{Context, Failure};
+    /// # struct Pool;
+    /// # impl Pool { async fn count(&self) -> u64 { 7 } }
+    /// async fn count(cx: Context) -> Result<u64, Failure> {
+    ///     Ok(cx.state::<Pool>()?.count().await)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The worker was not given one. Returned as it is, the job is blocked until a worker of another build starts: it spends no
+    /// attempt.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<State<T>, Failure> {
+        let missing = || {
+            let state = std::any::type_name::<T>();
+            Failure::unfit(format!("this worker was not given the state {state}: add .state(…) where it is built"))
+        };
+        self.inner.states.get::<T>().ok_or_else(missing)
     }
 
     /// The number of this attempt, from 1.

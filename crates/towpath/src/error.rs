@@ -1,7 +1,7 @@
 //! What can go wrong for a client.
 
 use towpath_core::store::Refusal;
-use towpath_core::{Cause, EncodeError, GraphId, InvalidGraph, InvalidName, JobId, State, StoreError};
+use towpath_core::{Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, State, StoreError};
 
 /// Why a client's call did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,58 @@ pub enum Error {
         /// What is wrong, and what is understood.
         problem: String,
     },
+}
+
+/// Why a job was not put back, or a graph not run again. Nothing was changed, unless it says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RetryError {
+    /// The job is not stored: never enqueued, or pruned.
+    #[error("there is no job {id}: it was never enqueued, or has been pruned")]
+    UnknownJob {
+        /// The job.
+        id: JobId,
+    },
+    /// The job is in a state from which it is not put back.
+    #[error("job {id} is {state}: {}", left(.state))]
+    Left {
+        /// The job.
+        id: JobId,
+        /// Where it stands.
+        state: State,
+    },
+    /// The job is a run that has begun: what its journal holds would be replayed to the same end.
+    #[error("job {id} is a run that has begun, and its journal would be replayed to the same end: start a new run")]
+    HasBegun {
+        /// The job.
+        id: JobId,
+    },
+    /// The job is a node that has ended, and others may have followed it.
+    #[error("job {id} is a node of a graph, and others may have followed it: retry the graph from it")]
+    OfGraph {
+        /// The job.
+        id: JobId,
+    },
+    /// The new input cannot be written.
+    #[error("the new input of job {id} cannot be stored: {source}")]
+    Input {
+        /// The job.
+        id: JobId,
+        /// Why.
+        source: EncodeError,
+    },
+    /// The store could not do it. If some of it was written, asking again goes on from there.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn left(state: &State) -> &'static str {
+    match state {
+        State::Ended(End::Succeeded) => "say that it is to be done once more, if that is meant",
+        State::Ended(_) => "it is not put back",
+        State::Running => "wait for its end, or cancel it first",
+        _ => "it is still to be done",
+    }
 }
 
 /// Why a job has no output to give, or a graph no input.

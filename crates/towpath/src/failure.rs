@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use towpath_core::{Report, Retry};
 
 use crate::durable::StepError;
+use crate::middleware::Left;
 
 /// What a handler returns when it does not succeed. Any error becomes one by `?`: it is then retried by the
 /// job's policy.
@@ -37,11 +38,19 @@ pub struct Failure {
 
 #[derive(Debug)]
 enum What {
-    Failed { error: String, retry: Retry, log: Option<String> },
+    Failed {
+        error: String,
+        retry: Retry,
+        log: Option<String>,
+    },
     Snoozed(Duration),
     Revoked(String),
     Skipped(String),
     Stopped,
+    /// The handler panicked, as a middleware sees it.
+    Panicked(String),
+    /// This build cannot do it, and another may.
+    Unfit(String),
 }
 
 impl Failure {
@@ -94,25 +103,60 @@ impl Failure {
     }
 
     /// Whether another attempt is of no use.
-    pub(crate) fn is_permanent(&self) -> bool {
-        !matches!(self.what, What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_))
+    pub fn is_permanent(&self) -> bool {
+        !matches!(
+            self.what,
+            What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_) | What::Panicked(_)
+        )
     }
 
     /// After how long another attempt is, if the failure says so.
-    pub(crate) fn again_after(&self) -> Option<Duration> {
+    pub fn again_after(&self) -> Option<Duration> {
         match self.what {
             What::Failed { retry: Retry::After(wait), .. } | What::Snoozed(wait) => Some(wait),
             _ => None,
         }
     }
 
-    pub(crate) fn into_report(self) -> Report {
+    /// A job that this build of the worker cannot do: it is blocked, spends no attempt, and is tried again when another build
+    /// starts.
+    pub fn unfit(problem: impl fmt::Display) -> Self {
+        Self { what: What::Unfit(problem.to_string()) }
+    }
+
+    /// What an attempt left, or how it failed.
+    pub(crate) fn or_left(report: Report) -> Result<Left, Self> {
+        let what = match report {
+            Report::Succeeded { output, branches } => return Ok(Left { output, branches }),
+            Report::Logged { report, .. } => return Self::or_left(*report),
+            Report::Failed { error, retry, log } => What::Failed { error, retry, log },
+            Report::Snoozed { wait } => What::Snoozed(wait),
+            Report::Revoked { reason } => What::Revoked(reason),
+            Report::Skipped { reason } => What::Skipped(reason),
+            Report::Panicked { error } => What::Panicked(error),
+            Report::Undecodable { problem, .. } => What::Unfit(problem),
+            _ => What::Stopped,
+        };
+        Err(Self { what })
+    }
+
+    /// The report of an attempt that came to this.
+    pub(crate) fn report(result: Result<Left, Self>, build: u64) -> Report {
+        match result {
+            Ok(Left { output, branches }) => Report::Succeeded { output, branches },
+            Err(failure) => failure.into_report(build),
+        }
+    }
+
+    pub(crate) fn into_report(self, build: u64) -> Report {
         match self.what {
             What::Failed { error, retry, log } => Report::Failed { error, retry, log },
             What::Snoozed(wait) => Report::Snoozed { wait },
             What::Revoked(reason) => Report::Revoked { reason },
             What::Skipped(reason) => Report::Skipped { reason },
             What::Stopped => Report::Stopped,
+            What::Panicked(error) => Report::Panicked { error },
+            What::Unfit(problem) => Report::Undecodable { problem, build },
         }
     }
 }
@@ -163,6 +207,7 @@ impl fmt::Display for Failure {
             What::Revoked(reason) => write!(f, "revoked: {reason}"),
             What::Skipped(reason) => write!(f, "skipped: {reason}"),
             What::Stopped => f.write_str("stopped"),
+            What::Panicked(error) | What::Unfit(error) => f.write_str(error),
         }
     }
 }

@@ -54,10 +54,10 @@ where
     Fut: Future<Output = Result<J::Output, E>> + Send + 'static,
     E: Into<Failure>,
 {
-    Erased::Async(Arc::new(move |input, cx| match decode::<J>(&input) {
+    Erased::Async(Arc::new(move |input, cx: Context| match decode::<J>(&input, cx.version()) {
         Ok(job) => {
             let work = handler(job, cx);
-            Box::pin(async move { report::<J>(work.await.map_err(Into::into)) })
+            Box::pin(async move { report::<J>(work.await.map_err(Into::into), build) })
         }
         Err(problem) => Box::pin(std::future::ready(Report::Undecodable { problem, build })),
     }))
@@ -69,18 +69,33 @@ where
     F: Fn(J, Context) -> Result<J::Output, E> + Send + Sync + 'static,
     E: Into<Failure>,
 {
-    Erased::Blocking(Arc::new(move |input, cx| match decode::<J>(&input) {
-        Ok(job) => report::<J>(handler(job, cx).map_err(Into::into)),
+    Erased::Blocking(Arc::new(move |input, cx: Context| match decode::<J>(&input, cx.version()) {
+        Ok(job) => report::<J>(handler(job, cx).map_err(Into::into), build),
         Err(problem) => Report::Undecodable { problem, build },
     }))
 }
 
-fn decode<J: Job>(input: &Payload) -> Result<J, String> {
-    let read = if input.bytes.is_empty() { Payload::json_bytes(&b"null"[..]).decode() } else { input.decode() };
-    read.map_err(|e| format!("the input does not fit {}: {e}", J::KIND))
+/// Reads an input of this version or an older one.
+pub(crate) fn decode<J: Job>(input: &Payload, version: u16) -> Result<J, String> {
+    let null;
+    let input = if input.bytes.is_empty() {
+        null = Payload::json_bytes(&b"null"[..]);
+        &null
+    } else {
+        input
+    };
+    let unfit = |problem: &dyn std::fmt::Display| format!("the input does not fit {}: {problem}", J::KIND);
+    if version >= J::VERSION {
+        return input.decode().map_err(|e| unfit(&e));
+    }
+    let stored = input.decode().map_err(|e| unfit(&e))?;
+    let read = (version..J::VERSION).try_fold(stored, |value, from| J::upcast(from, value));
+    let value =
+        read.map_err(|problem| format!("the input of version {version} has no form in {}: {problem}", J::KIND))?;
+    serde_json::from_value(value).map_err(|e| unfit(&e))
 }
 
-fn report<J: Job>(result: Result<J::Output, Failure>) -> Report {
+pub(crate) fn report<J: Job>(result: Result<J::Output, Failure>, build: u64) -> Report {
     match result {
         Ok(output) => match encode(&output) {
             Ok(payload) => {
@@ -89,7 +104,7 @@ fn report<J: Job>(result: Result<J::Output, Failure>) -> Report {
             }
             Err(error) => Report::Failed { error, retry: Retry::Never, log: None },
         },
-        Err(failure) => failure.into_report(),
+        Err(failure) => failure.into_report(build),
     }
 }
 

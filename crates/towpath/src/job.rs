@@ -33,12 +33,52 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     const KIND: &'static str;
     /// The version of the input. A worker takes jobs up to its own version and leaves newer ones to others.
     const VERSION: u16 = 1;
+    /// Older names of this kind: jobs that were enqueued under one of them have the same handler. A rename keeps the old name
+    /// here until no such job is stored.
+    const ALIASES: &'static [&'static str] = &[];
     /// What the job leaves when it succeeds.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
     /// What a job of this kind has unless its enqueue says otherwise.
     fn defaults() -> JobDefaults {
         JobDefaults::new()
+    }
+
+    /// Turns an input of version `from` into one of `from + 1`. It is called once for each version between that of the stored
+    /// input and [`VERSION`](Self::VERSION); without one of your own an older input must fit as it is.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    /// use serde_json::{Value, json};
+    /// use towpath::Job;
+    ///
+    /// /// Version 1 had one field `name`.
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Greet {
+    ///     first: String,
+    ///     last: String,
+    /// }
+    ///
+    /// impl Job for Greet {
+    ///     const KIND: &'static str = "greet";
+    ///     const VERSION: u16 = 2;
+    ///     type Output = ();
+    ///
+    ///     fn upcast(from: u16, mut input: Value) -> Result<Value, String> {
+    ///         if from == 1 {
+    ///             let name = input["name"].as_str().ok_or("it has no name")?;
+    ///             let (first, last) = name.split_once(' ').unwrap_or((name, ""));
+    ///             input = json!({ "first": first, "last": last });
+    ///         }
+    ///         Ok(input)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Why it has no newer form: the job is blocked with that text, spends no attempt, and is tried again by another build.
+    fn upcast(_from: u16, input: serde_json::Value) -> Result<serde_json::Value, String> {
+        Ok(input)
     }
 
     /// The branches that it may choose, if it is a gate. See [`Gate`](crate::Gate).

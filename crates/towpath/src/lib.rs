@@ -28,6 +28,7 @@
 //! ```
 
 mod ancestor;
+mod batch;
 mod branch;
 mod caretaker;
 mod client;
@@ -40,27 +41,32 @@ mod handler;
 mod host;
 mod job;
 mod log;
+mod middleware;
 mod notifier;
 mod open;
 mod random;
 mod registry;
+mod requeue;
 mod states;
 pub mod testing;
 mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
+pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
-pub use error::{Error, OutputError};
+pub use error::{Error, OutputError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
+pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
+pub use requeue::RequeueBuilder;
 pub use states::State;
-pub use worker::{Worker, WorkerBuilder, WorkerHandle};
+pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
 pub use towpath_macros::{Branch, Job, durable, step};
@@ -73,6 +79,9 @@ pub use towpath_core::{
     NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
     StoreErrorKind, Timestamp,
 };
+
+/// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.
+pub type JsonValue = serde_json::Value;
 
 /// Views for people: what [`Client::inspect`] takes and answers.
 pub mod inspect {
@@ -95,6 +104,11 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
+
+/// What the guide to testing shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/testing.md")]
+pub struct GuideToTesting;
 
 /// What the first page shows compiles; the graph there is an excerpt, and stands whole at [`GraphBuilder`].
 #[cfg(doctest)]

@@ -10,25 +10,32 @@ use serde::de::DeserializeOwned;
 use towpath_core::store::{Served, Versions};
 use towpath_core::{Kind, Queue};
 
+use crate::batch::{BatchSize, erase_batch};
 use crate::context::Context;
 use crate::durable::{self, Durable};
 use crate::failure::Failure;
 use crate::handler::{Erased, Perform, erase, erase_blocking};
 use crate::job::Job;
+use crate::middleware::{Left, Middlewares, Next};
 
 /// Handlers by kind.
 #[derive(Default)]
 pub struct Registry {
     entries: BTreeMap<&'static str, Entry>,
+    middlewares: Middlewares,
     problems: Vec<RegistryProblem>,
 }
+
+type Make = Arc<dyn Fn(u64) -> Erased + Send + Sync>;
 
 enum Entry {
     Handler {
         version: u16,
         /// Where jobs of this kind stand unless their enqueue says otherwise.
         queue: String,
-        make: Box<dyn FnOnce(u64) -> Erased + Send>,
+        /// Of which kind this is an older name, if it is one.
+        alias_of: Option<&'static str>,
+        make: Make,
     },
     Durable(BTreeMap<u16, durable::Erased>),
 }
@@ -71,10 +78,10 @@ pub enum RegistryProblem {
         /// What is wrong with it.
         problem: String,
     },
-    /// A step takes a state that the worker was not given.
+    /// A step or the handlers take a state that the worker was not given.
     MissingState {
-        /// The step.
-        step: &'static str,
+        /// The step; `None` for the handlers.
+        step: Option<&'static str>,
         /// The state's type.
         state: &'static str,
     },
@@ -87,7 +94,8 @@ impl fmt::Display for RegistryProblem {
         match self {
             Self::Duplicate { kind } => write!(f, "the kind {kind} has two handlers: remove one"),
             Self::Invalid { problem } => f.write_str(problem),
-            Self::MissingState { step, state } => write!(f, "step {step} needs {state}: add .state(…)"),
+            Self::MissingState { step: Some(step), state } => write!(f, "step {step} needs {state}: add .state(…)"),
+            Self::MissingState { step: None, state } => write!(f, "the handlers need {state}: add .state(…)"),
             Self::Empty => f.write_str("no handler is registered: add one"),
         }
     }
@@ -119,6 +127,52 @@ impl Registry {
         Self::default()
     }
 
+    /// Adds a handler that takes many jobs of a kind at once, and answers a result for each, by position.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{BatchSize, Context, Failure, Job, Registry};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "insert")]
+    /// # struct Insert(u64);
+    /// # fn insert_all(rows: &[u64]) -> Vec<bool> { vec![true; rows.len()] }
+    /// let mut registry = Registry::new();
+    /// let size = BatchSize { max: 100, wait: Duration::from_millis(20) };
+    /// registry.handle_batch(size, |jobs: Vec<(Insert, Context)>| async move {
+    ///     let rows: Vec<u64> = jobs.iter().map(|(job, _)| job.0).collect();
+    ///     let inserted = insert_all(&rows);
+    ///     inserted.into_iter().map(|ok| if ok { Ok(()) } else { Err(Failure::new("refused")) }).collect()
+    /// });
+    /// ```
+    pub fn handle_batch<J, F, Fut, E>(&mut self, size: BatchSize, handler: F)
+    where
+        J: Job,
+        F: Fn(Vec<(J, Context)>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<Result<J::Output, E>>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        if size.max == 0 {
+            let problem = format!("a batch of {} has no job: give it a maximum of at least 1", J::KIND);
+            self.problems.push(RegistryProblem::Invalid { problem });
+        }
+        let handler = Arc::new(handler);
+        self.add::<J>(Arc::new(move |build| {
+            let handler = Arc::clone(&handler);
+            erase_batch::<J, _, Fut, E>(build, size, move |jobs| handler(jobs))
+        }));
+    }
+
+    /// Adds a middleware around every attempt of every job: see
+    /// [`WorkerBuilder::middleware`](crate::WorkerBuilder::middleware).
+    pub fn middleware<F, Fut>(&mut self, middleware: F)
+    where
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Left, Failure>> + Send + 'static,
+    {
+        self.middlewares.push(middleware);
+    }
+
     /// Adds an async handler for the kind of its first parameter.
     pub fn handle<J, F, Fut, E>(&mut self, handler: F)
     where
@@ -127,7 +181,11 @@ impl Registry {
         Fut: Future<Output = Result<J::Output, E>> + Send + 'static,
         E: Into<Failure> + 'static,
     {
-        self.add::<J>(Box::new(|build| erase::<J, F, Fut, E>(build, handler)));
+        let handler = Arc::new(handler);
+        self.add::<J>(Arc::new(move |build| {
+            let handler = Arc::clone(&handler);
+            erase::<J, _, Fut, E>(build, move |job, cx| handler(job, cx))
+        }));
     }
 
     /// Adds a handler that blocks, for the kind of its first parameter. It runs on a thread for blocking work and
@@ -138,7 +196,11 @@ impl Registry {
         F: Fn(J, Context) -> Result<J::Output, E> + Send + Sync + 'static,
         E: Into<Failure> + 'static,
     {
-        self.add::<J>(Box::new(|build| erase_blocking::<J, F, E>(build, handler)));
+        let handler = Arc::new(handler);
+        self.add::<J>(Arc::new(move |build| {
+            let handler = Arc::clone(&handler);
+            erase_blocking::<J, _, E>(build, move |job, cx| handler(job, cx))
+        }));
     }
 
     /// Adds a job that performs itself.
@@ -166,18 +228,22 @@ impl Registry {
         }
     }
 
-    fn add<J: Job>(&mut self, make: Box<dyn FnOnce(u64) -> Erased + Send>) {
-        match Kind::new(J::KIND) {
-            Err(e) => self.problems.push(RegistryProblem::Invalid { problem: e.to_string() }),
-            Ok(kind) if kind.is_reserved() => {
-                let problem = format!("the kind {kind} is kept for the product: choose another");
-                self.problems.push(RegistryProblem::Invalid { problem });
-            }
-            Ok(_) => {}
-        }
+    fn add<J: Job>(&mut self, make: Make) {
         let queue = J::defaults().queue.unwrap_or_else(|| Queue::DEFAULT.to_owned());
-        if self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, queue, make }).is_some() {
-            self.problems.push(RegistryProblem::Duplicate { kind: J::KIND.to_owned() });
+        let names = std::iter::once((J::KIND, None)).chain(J::ALIASES.iter().map(|alias| (*alias, Some(J::KIND))));
+        for (name, alias_of) in names {
+            match Kind::new(name) {
+                Err(e) => self.problems.push(RegistryProblem::Invalid { problem: e.to_string() }),
+                Ok(kind) if kind.is_reserved() => {
+                    let problem = format!("the kind {kind} is kept for the product: choose another");
+                    self.problems.push(RegistryProblem::Invalid { problem });
+                }
+                Ok(_) => {}
+            }
+            let (queue, make) = (queue.clone(), Arc::clone(&make));
+            if self.entries.insert(name, Entry::Handler { version: J::VERSION, queue, alias_of, make }).is_some() {
+                self.problems.push(RegistryProblem::Duplicate { kind: name.to_owned() });
+            }
         }
     }
 
@@ -200,8 +266,12 @@ impl Registry {
     /// ```
     pub fn manifest(&self) -> String {
         let newest = |entry: &Entry| entry.versions().ranges().into_iter().map(|(_, newest)| newest);
-        let lines = self.entries.iter().flat_map(|(kind, entry)| newest(entry).map(move |v| format!("{kind} {v}\n")));
-        lines.collect()
+        let alias = |entry: &Entry| match entry {
+            Entry::Handler { alias_of: Some(kind), .. } => format!(" (now {kind})"),
+            _ => String::new(),
+        };
+        let line = |(kind, entry)| newest(entry).map(move |v| format!("{kind} {v}{}\n", alias(entry)));
+        self.entries.iter().flat_map(line).collect()
     }
 
     /// The kinds whose jobs stand in none of these queues unless their enqueue says otherwise, with the queue they stand in.
@@ -224,7 +294,9 @@ impl Registry {
             .iter()
             .map(|(kind, entry)| Served { kind: Kind::from_stored(kind), versions: entry.versions() })
             .collect();
-        let by_kind = self.entries.into_iter().map(|(kind, entry)| (kind, entry.finish(build))).collect();
+        let around = &self.middlewares;
+        let finish = |(kind, entry): (_, Entry)| (kind, around.wrap(entry.finish(build), build));
+        let by_kind = self.entries.into_iter().map(finish).collect();
         Ok(Handlers { build, serves: serves.into(), by_kind })
     }
 }

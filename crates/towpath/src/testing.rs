@@ -1,5 +1,6 @@
-//! For tests of durable functions: a run in virtual time without a store, crashes at every commit, and old histories
-//! against new code.
+//! For tests. Of jobs and graphs: [`Harness`] performs what is enqueued, in virtual time. Of durable functions:
+//! [`RunHarness`] runs one in virtual time without a store, lets it crash at every commit, and [`assert_replays`] holds old
+//! histories against new code.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -25,10 +26,13 @@
 //! # }
 //! ```
 
+mod expect;
+mod harness;
 mod replays;
 mod run;
 mod shell;
 
+pub use harness::{Harness, Performed, TestClock};
 pub use replays::assert_replays;
 pub use run::{RunHarness, TestRun};
 pub use towpath_core::replay::{Entry, History};

@@ -1,6 +1,7 @@
 //! The worker: registers handlers, then runs a pump until it is told to stop.
 
 mod attempt;
+mod failed;
 pub(crate) mod peers;
 mod pump;
 
@@ -17,6 +18,7 @@ use towpath_core::dispatch::{Command, DispatchConfig, Dispatcher, QueueSlots};
 use towpath_core::store::{Served, WorkerIdentity};
 use towpath_core::{Queue, defaults};
 
+use crate::batch::BatchSize;
 use crate::client::Client;
 use crate::context::Context;
 use crate::durable::{Durable, NeededState, Step};
@@ -24,10 +26,13 @@ use crate::failure::Failure;
 use crate::handler::Perform;
 use crate::host;
 use crate::job::Job;
+use crate::middleware::{Left, Next};
 use crate::random;
-use crate::registry::{InvalidRegistry, Registry, RegistryProblem};
+use crate::registry::{Handlers, InvalidRegistry, Registry, RegistryProblem};
 use crate::states::States;
-pub(crate) use attempt::panic_text;
+pub(crate) use attempt::{Around, Attempt, panic_text, panicked};
+pub use failed::FailedAttempt;
+use failed::Hooks;
 pub(crate) use pump::Message;
 use pump::Pump;
 
@@ -58,6 +63,8 @@ pub struct WorkerBuilder {
     states: States,
     steps: Vec<(&'static str, &'static [NeededState])>,
     build_id: String,
+    needed: Vec<NeededState>,
+    hooks: Hooks,
 }
 
 impl Worker {
@@ -75,6 +82,8 @@ impl Worker {
             states: States::default(),
             steps: Vec::new(),
             build_id: host::this_program(),
+            needed: Vec::new(),
+            hooks: Hooks::new(),
         }
     }
 
@@ -167,6 +176,64 @@ impl WorkerBuilder {
         self
     }
 
+    /// Adds a handler that takes many jobs of a kind at once, and answers a result for each, by position
+    /// ([`Registry::handle_batch`]).
+    ///
+    /// Jobs are gathered until there are `size.max` of them, or the first has waited for `size.wait`. Each has its own claim,
+    /// attempt and retry; a panic, or an answer of another length, fails them all. A job that is cancelled meanwhile is told by
+    /// its own [`Context`].
+    pub fn handle_batch<J, F, Fut, E>(mut self, size: BatchSize, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(Vec<(J, Context)>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<Result<J::Output, E>>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.registry.handle_batch(size, handler);
+        self
+    }
+
+    /// Puts a middleware around every attempt of every job; the first one added is the outermost. It may look, wait, measure,
+    /// or make something else of the result. Durable functions are not attempts with one beginning and one end: their steps
+    /// and runs pass it by.
+    ///
+    /// ```
+    /// # use towpath::{Client, Context, Failure, Worker, WorkerBuilder};
+    /// # fn f(client: &Client) -> WorkerBuilder {
+    /// Worker::builder(client).middleware(|cx: Context, next| async move {
+    ///     let started = std::time::Instant::now();
+    ///     let result = next.run().await;
+    ///     println!("{} took {:?}", cx.kind(), started.elapsed());
+    ///     // What a failure means is the application's to say.
+    ///     result.map_err(|failure| match failure.to_string() {
+    ///         text if text.contains("no such account") => Failure::permanent(text),
+    ///         _ => failure,
+    ///     })
+    /// })
+    /// # }
+    /// ```
+    pub fn middleware<F, Fut>(mut self, middleware: F) -> Self
+    where
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Left, Failure>> + Send + 'static,
+    {
+        self.registry.middleware(middleware);
+        self
+    }
+
+    /// Calls this with every attempt of a job or a run that failed, for an error reporter. It is called on the worker's own
+    /// task, so it should hand over and return.
+    pub fn on_failure(mut self, hook: impl Fn(&FailedAttempt) + Send + Sync + 'static) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Says that handlers take a state of this type ([`Context::state`]): without it the worker does not start.
+    pub fn needs<T: Send + Sync + 'static>(mut self) -> Self {
+        self.needed.push(NeededState::of::<T>());
+        self
+    }
+
     /// Adds a job that performs itself.
     pub fn perform<J: Perform>(mut self) -> Self {
         self.registry.perform::<J>();
@@ -191,7 +258,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// Gives steps a value of the application's, by its type: a pool, a client of a service.
+    /// Gives handlers and steps a value of the application's, by its type: a pool, a client of a service.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
         self
@@ -243,6 +310,23 @@ impl WorkerBuilder {
         Ok(self.build()?.start())
     }
 
+    fn look_for_states(&mut self) {
+        for state in self.needed.iter().filter(|state| !state.is_in(&self.states)) {
+            self.registry.problem(RegistryProblem::MissingState { step: None, state: state.name() });
+        }
+        for (step, needs) in &self.steps {
+            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
+                self.registry.problem(RegistryProblem::MissingState { step: Some(step), state: state.name() });
+            }
+        }
+    }
+
+    /// What it does, without a worker around it.
+    pub(crate) fn into_handlers(mut self) -> Result<(Handlers, States), InvalidRegistry> {
+        self.look_for_states();
+        Ok((self.registry.finish(&self.build_id)?, self.states))
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -265,11 +349,7 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
-        for (step, needs) in &self.steps {
-            for state in needs.iter().filter(|state| !state.is_in(&self.states)) {
-                self.registry.problem(RegistryProblem::MissingState { step, state: state.name() });
-            }
-        }
+        self.look_for_states();
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
         for (kind, queue) in self.registry.beside(&names) {
             tracing::warn!(
@@ -300,7 +380,7 @@ impl WorkerBuilder {
         if let Some(jobs) = self.prefetch_max {
             config.prefetch_max = jobs;
         }
-        let (pump, messages) = Pump::new(self.client, handlers, self.states, host, Dispatcher::new(config));
+        let (pump, messages) = Pump::new(self.client, handlers, self.states, self.hooks, host, Dispatcher::new(config));
         Ok(Worker { pump, messages })
     }
 }

@@ -11,6 +11,7 @@ mod interrupt;
 mod json;
 mod output;
 mod resume;
+mod retry;
 mod run_views;
 mod served;
 mod show;

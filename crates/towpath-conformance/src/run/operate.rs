@@ -122,7 +122,7 @@ impl<S: Subject> Runner<S> {
         }
     }
 
-    async fn apply(&mut self, order: Order, names: &[String]) -> Answer {
+    pub(super) async fn apply(&mut self, order: Order, names: &[String]) -> Answer {
         let applied = match self.subject.store().apply(order).await {
             Ok(applied) => applied,
             Err(error) => return Ok(self.refused(&error)),
@@ -140,6 +140,9 @@ impl<S: Subject> Runner<S> {
                 Changed::Unknown => format!("{name} unknown"),
                 Changed::Unstopped => format!("{name} unstopped"),
                 Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
+                Changed::Requeued => format!("{name} requeued"),
+                Changed::OfGraph => format!("{name} left: a node of a graph"),
+                Changed::HasBegun => format!("{name} left: it has begun"),
                 Changed::Stopped(counts) => format!(
                     "{name} stopped ended={} running={} unstarted={}",
                     counts.ended, counts.running, counts.unstarted

@@ -4,7 +4,7 @@
 pub(crate) const TABLES: &[(&str, &str)] = &[
     ("meta", "One row: which release of the schema this is."),
     ("lane", "Interned (queue, kind, version): a small number in place of three texts. Rows are never deleted."),
-    ("job", "Every job. Wide, never updated, deleted by prunes only."),
+    ("job", "Every job. Wide; updated by requeues only (input, deadline), deleted by prunes only."),
     ("ready", "The head: due jobs that wait for a worker. Narrow, only inserted and deleted."),
     ("later", "Jobs that are not due yet, and parked runs."),
     ("running", "Jobs that a worker holds, for its handler or for a decision. Also proves a claim (the fence)."),

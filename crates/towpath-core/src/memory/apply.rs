@@ -26,6 +26,7 @@ impl Transaction<'_> {
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
+                Change::Requeue { job, from, input } => self.requeue(job, &from, input),
             };
             let audit = AuditRow {
                 at: self.now,

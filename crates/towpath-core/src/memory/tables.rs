@@ -69,7 +69,7 @@ pub(super) struct Tables {
 /// A place in the head: lane, turnout, seq.
 pub(super) type Slot = (Key, i32, Key);
 
-/// A job. Never updated.
+/// A job. Only a requeue updates it: its input, and its deadline.
 pub(super) struct JobRow {
     pub(super) new: NewJob,
     pub(super) lane: Key,
@@ -415,6 +415,11 @@ impl Tables {
         let Some(run) = self.run.get(&job) else { return false };
         let is_handled = self.running.get(&job).is_some_and(|row| row.with == With::Handler);
         !self.ended.contains_key(&job) && (is_handled || run.entries > 0 || run.chapter > 1)
+    }
+
+    /// Whether a job is a run with something in its journal.
+    pub(super) fn has_journal(&self, job: Key) -> bool {
+        self.run.get(&job).is_some_and(|run| run.entries > 0 || run.chapter > 1)
     }
 
     /// How many nodes of a graph ended how, ordered by end, then role; `end` left out.

@@ -4,8 +4,11 @@ use std::fmt;
 
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
+use crate::limits;
+use crate::payload::Payload;
 use crate::time::Timestamp;
 
+use super::error::{StoreError, StoreErrorKind};
 use super::turn::Ending;
 
 /// Changes that somebody asked for.
@@ -54,6 +57,39 @@ pub enum Change {
         /// The graph.
         graph: GraphId,
     },
+    /// Puts a lone job that has ended back into the head, or any job that is blocked: a new arrival, its failures and
+    /// crashes at 0. The number of its attempts goes on and their history stays; its output is gone, and a deadline that
+    /// has passed is lifted.
+    Requeue {
+        /// The job.
+        job: JobId,
+        /// The ends that it may leave.
+        from: Vec<End>,
+        /// What its handler is given from now on, in place of what it was given before.
+        input: Option<Payload>,
+    },
+}
+
+impl Order {
+    /// Checks what can be refused without a look at the store.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`] for an input that is too large or that no store can keep.
+    pub fn check(&self) -> Result<(), StoreError> {
+        for change in &self.changes {
+            let Change::Requeue { job, input: Some(input), .. } = change else { continue };
+            let invalid =
+                |problem: String| Err(StoreError::new(StoreErrorKind::Invalid, "carry out an order", problem));
+            let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+            if bytes > max {
+                return invalid(format!("the new input of job {job} has {bytes} bytes, at most {max} are allowed"));
+            }
+            if let Err(problem) = input.check_text() {
+                return invalid(format!("the new input of job {job}: {problem}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Change {
@@ -67,13 +103,15 @@ impl Change {
             Self::Stop { .. } => "stop",
             Self::Unstop { .. } => "unstop",
             Self::Recount { .. } => "recount",
+            Self::Requeue { input: None, .. } => "requeue",
+            Self::Requeue { input: Some(_), .. } => "requeue with a new input",
         }
     }
 
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } => job.to_string(),
+            Self::End { job, .. } | Self::Requeue { job, .. } => job.to_string(),
             Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
         }
     }
@@ -119,6 +157,12 @@ pub enum Changed {
         /// How many.
         repaired: u32,
     },
+    /// The job is ready again.
+    Requeued,
+    /// The job is a node that has ended, and others may have followed it: its graph is to be retried. Nothing changed.
+    OfGraph,
+    /// The job is a run that has begun: its journal stands against it. Nothing changed.
+    HasBegun,
 }
 
 impl fmt::Display for Changed {
@@ -135,6 +179,9 @@ impl fmt::Display for Changed {
             ),
             Self::Unstopped => f.write_str("unstopped"),
             Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
+            Self::Requeued => f.write_str("requeued"),
+            Self::OfGraph => f.write_str("left: a node of a graph"),
+            Self::HasBegun => f.write_str("left: a run that has begun"),
         }
     }
 }

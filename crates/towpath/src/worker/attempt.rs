@@ -12,6 +12,7 @@ use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
 use towpath_core::{Fence, Report, RunId, Timestamp};
 
+use super::failed::{FailedAttempt, Subject};
 use super::pump::Message;
 use crate::client::Client;
 use crate::context::{Context, Signs};
@@ -20,27 +21,28 @@ use crate::handler::Erased;
 use crate::states::States;
 
 /// What every attempt of a worker is given.
-pub(super) struct Around {
-    pub(super) client: Client,
-    pub(super) states: States,
-    pub(super) build: u64,
+pub(crate) struct Around {
+    pub(crate) client: Client,
+    pub(crate) states: States,
+    pub(crate) build: u64,
     /// The store's clock as last seen, and when.
-    pub(super) clock: (Timestamp, Instant),
-    pub(super) draining: watch::Receiver<bool>,
+    pub(crate) clock: (Timestamp, Instant),
+    pub(crate) draining: watch::Receiver<bool>,
     /// Rung when a signal comes for the run.
-    pub(super) bell: Arc<Notify>,
+    pub(crate) bell: Arc<Notify>,
 }
 
 /// A handler at work.
-pub(super) struct Attempt {
+pub(crate) struct Attempt {
     /// The run, if it is one.
-    pub(super) run: Option<RunId>,
+    pub(crate) run: Option<RunId>,
+    subject: Subject,
     cancel: watch::Sender<Option<CancelWhy>>,
     abort: AbortHandle,
 }
 
 impl Attempt {
-    pub(super) fn start(
+    pub(crate) fn start(
         handler: &Erased,
         claimed: Claimed,
         around: Around,
@@ -48,8 +50,9 @@ impl Attempt {
     ) -> Self {
         let Around { client, states, build, clock, draining, bell } = around;
         let (cancel, cancelled) = watch::channel(None);
-        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone());
+        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone(), states.clone());
         let run = claimed.run.as_ref().map(|run| run.id.clone());
+        let subject = Subject::of(&claimed.head);
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let input = claimed.input.clone();
@@ -75,7 +78,7 @@ impl Attempt {
                         claimed.head.kind
                     );
                     done.finish(Report::Undecodable { problem, build }, &logged);
-                    return Self { run, cancel, abort: tokio::spawn(async {}).abort_handle() };
+                    return Self { run, subject, cancel, abort: tokio::spawn(async {}).abort_handle() };
                 };
                 let commits = Commits { fence: claimed.head.fence, outbox: done.messages.clone() };
                 let cancelled = cancel.subscribe();
@@ -96,19 +99,26 @@ impl Attempt {
                 tokio::task::spawn_blocking(attempt).abort_handle()
             }
         };
-        Self { run, cancel, abort }
+        Self { run, subject, cancel, abort }
     }
 
-    pub(super) fn cancel(&self, why: CancelWhy) {
+    pub(crate) fn cancel(&self, why: CancelWhy) {
         self.cancel.send_replace(Some(why));
     }
 
-    pub(super) fn abort(&self) {
+    /// What to tell the application of this report, if it is one of a failure.
+    pub(super) fn failed(&self, report: &Report) -> Option<FailedAttempt> {
+        let is_late = matches!(*self.cancel.borrow(), Some(CancelWhy::Timeout));
+        self.subject.failed(self.run.as_ref(), report, is_late)
+    }
+
+    pub(crate) fn abort(&self) {
         self.abort.abort();
     }
 }
 
-fn panicked(panic: Box<dyn Any + Send>) -> Report {
+/// The report of a handler that panicked.
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Report {
     Report::Panicked { error: format!("the handler panicked: {}", panic_text(&*panic)) }
 }
 

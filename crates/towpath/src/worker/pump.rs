@@ -14,6 +14,7 @@ use towpath_core::{
 };
 
 use super::attempt::{Around, Attempt};
+use super::failed::Hooks;
 use super::peers;
 use crate::client::Client;
 use crate::registry::Handlers;
@@ -50,6 +51,7 @@ pub(super) struct Pump {
     /// Runs at work, each with a bell for signals.
     bells: HashMap<RunId, (Fence, Arc<Notify>)>,
     states: States,
+    hooks: Hooks,
     inbox: mpsc::UnboundedReceiver<Message>,
     outbox: mpsc::UnboundedSender<Message>,
     running: watch::Sender<u32>,
@@ -67,6 +69,7 @@ impl Pump {
         client: Client,
         handlers: Handlers,
         states: States,
+        hooks: Hooks,
         host: HostId,
         dispatcher: Dispatcher,
     ) -> (Self, mpsc::UnboundedSender<Message>) {
@@ -85,6 +88,7 @@ impl Pump {
             commits: HashMap::new(),
             bells: HashMap::new(),
             states,
+            hooks,
             inbox,
             outbox: outbox.clone(),
             running: watch::channel(0).0,
@@ -153,6 +157,7 @@ impl Pump {
         let now = self.started.elapsed();
         let event = match message {
             Message::Finished { fence, report } => {
+                self.tell_of_failure(fence, Some(&report));
                 let run = self.attempts.remove(&fence).and_then(|attempt| attempt.run);
                 if let Some(run) = run.filter(|run| self.bells.get(run).is_some_and(|(of, _)| *of == fence)) {
                     self.bells.remove(&run);
@@ -161,6 +166,7 @@ impl Pump {
                 Event::Finished { fence, report }
             }
             Message::Commit { fence, commit, answer } => {
+                self.tell_of_failure(fence, commit.then.as_ref());
                 self.commits.insert(fence, answer);
                 Event::Commit { fence, commit: *commit }
             }
@@ -174,6 +180,17 @@ impl Pump {
             }
         };
         self.dispatcher.take(event, now);
+    }
+
+    fn tell_of_failure(&self, fence: Fence, report: Option<&Report>) {
+        if self.hooks.is_empty() {
+            return;
+        }
+        if let Some((attempt, report)) = self.attempts.get(&fence).zip(report)
+            && let Some(failed) = attempt.failed(report)
+        {
+            self.hooks.iter().for_each(|hook| hook(&failed));
+        }
     }
 
     fn hint(&mut self, first: Hint, hints: &mut HintStream) {

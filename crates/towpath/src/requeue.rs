@@ -1,0 +1,92 @@
+//! Puts an ended or blocked job back: an operator's second chance for it.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use serde::Serialize;
+use towpath_core::store::Changed;
+use towpath_core::{EncodeError, JobId, Payload, Requeue, StoreError, StoreErrorKind, requeue_job};
+
+use crate::client::Client;
+use crate::error::RetryError;
+
+impl Client {
+    /// Puts a job back that ended badly or is blocked: a new arrival with its failures and crashes at 0. The number of its
+    /// attempts goes on, and their history stays; its output is gone. Await the builder to do it.
+    ///
+    /// ```
+    /// # async fn f(client: towpath::Client, job: towpath::JobId) -> Result<(), towpath::RetryError> {
+    /// client.requeue(job).input(&"ann@example.org").by("ann", "the address was wrong").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn requeue(&self, job: JobId) -> RequeueBuilder<'_> {
+        let (actor, reason) = ("client".to_owned(), String::new());
+        RequeueBuilder { client: self, job, which: Requeue::Failed, input: Ok(None), actor, reason }
+    }
+}
+
+/// A job about to be put back. Await it.
+#[must_use = "a job is put back when its builder is awaited"]
+pub struct RequeueBuilder<'c> {
+    client: &'c Client,
+    job: JobId,
+    which: Requeue,
+    input: Result<Option<Payload>, EncodeError>,
+    actor: String,
+    reason: String,
+}
+
+impl RequeueBuilder<'_> {
+    /// Puts it back even if it has succeeded.
+    pub fn even_succeeded(mut self) -> Self {
+        self.which = Requeue::EvenSucceeded;
+        self
+    }
+
+    /// Gives it another input, from now on.
+    pub fn input<T: Serialize + ?Sized>(mut self, input: &T) -> Self {
+        self.input = Payload::json(input).map(Some);
+        self
+    }
+
+    /// Gives it another input that is encoded already.
+    pub fn payload(mut self, input: Payload) -> Self {
+        self.input = Ok(Some(input));
+        self
+    }
+
+    /// Says who does it and why, for the audit.
+    pub fn by(mut self, actor: &str, reason: &str) -> Self {
+        (self.actor, self.reason) = (actor.into(), reason.into());
+        self
+    }
+
+    async fn put_back(self) -> Result<(), RetryError> {
+        let id = self.job;
+        let input = self.input.map_err(|source| RetryError::Input { id, source })?;
+        let order = requeue_job(id, self.which, input, &self.actor, &self.reason);
+        match self.client.store().apply(order).await?.changes.into_iter().next() {
+            Some(Changed::Requeued) => Ok(()),
+            Some(Changed::Left(state)) => Err(RetryError::Left { id, state }),
+            Some(Changed::HasBegun) => Err(RetryError::HasBegun { id }),
+            Some(Changed::OfGraph) => Err(RetryError::OfGraph { id }),
+            Some(Changed::Unknown) => Err(RetryError::UnknownJob { id }),
+            other => {
+                let problem = format!("the store answered {other:?} to a requeue");
+                Err(StoreError::new(StoreErrorKind::Corrupt, "requeue", problem).into())
+            }
+        }
+    }
+}
+
+impl<'c> IntoFuture for RequeueBuilder<'c> {
+    type Output = Result<(), RetryError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
+
+    /// # Cancel safety
+    /// Dropped, the job was put back or was not; asking again answers [`RetryError::Left`] if it was.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.put_back())
+    }
+}
