@@ -14,6 +14,7 @@ mod queues;
 mod requeue;
 mod resume;
 mod run;
+mod serve;
 mod signal;
 mod workers;
 
@@ -46,6 +47,7 @@ enum Command {
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
+    Serve(serve::Serve),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -68,6 +70,7 @@ impl Cli {
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
+            Command::Serve(command) => command.run().await,
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,

@@ -13,6 +13,7 @@ mod output;
 mod resume;
 mod retry;
 mod run_views;
+mod serve;
 mod served;
 mod show;
 

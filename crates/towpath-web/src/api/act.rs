@@ -1,0 +1,139 @@
+//! Actions: each an order in the name of who asks, done once per idempotency key.
+
+use std::future::Future;
+
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::{HeaderMap, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use towpath::JobId;
+
+use super::idempotency::Key;
+use super::{json, read_body};
+use crate::app::Ctx;
+use crate::look;
+use crate::orders::{self, Done, ToSend};
+use crate::problem::Problem;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Why {
+    reason: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Signal {
+    name: String,
+    payload: Option<Box<RawValue>>,
+    dedup: Option<String>,
+}
+
+/// Does an order, or answers as the first time if its key has been seen.
+async fn once<F>(ctx: &Ctx, headers: &HeaderMap, uri: &Uri, body: &Bytes, order: F) -> Response
+where
+    F: Future<Output = Result<Done, Problem>>,
+{
+    let key = match Key::of(headers, &ctx.user, uri.path(), body) {
+        Ok(Some(key)) => key,
+        Ok(None) => return answer(order.await),
+        Err(problem) => return problem.into_response(),
+    };
+    ctx.app.answers.once(key, async { answer(order.await) }).await
+}
+
+fn answer(done: Result<Done, Problem>) -> Response {
+    match done {
+        Ok(done) => json(&done),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn job_id(text: &str) -> Result<JobId, Problem> {
+    text.parse().map_err(|_| Problem::not_found("job", text))
+}
+
+pub(super) async fn cancel_job(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        orders::cancel_job(&ctx, job_id(&id)?, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn terminate_job(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        orders::terminate_job(&ctx, job_id(&id)?, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn cancel_graph(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        orders::cancel_graph(&ctx, look::graph_id(&id)?, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn cancel_run(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        let run = look::run(&ctx.app.client, &id).await?;
+        orders::cancel_job(&ctx, run.line.id, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn terminate_run(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        let run = look::run(&ctx.app.client, &id).await?;
+        orders::terminate_job(&ctx, run.line.id, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+/// An idempotency key is the dedup key of the signal too, if it has none of its own: that holds across processes.
+pub(super) async fn signal(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {
+    let order = async {
+        let signal: Signal = read_body(&headers, &body)?;
+        let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+        let dedup = signal.dedup.as_deref().or(key);
+        orders::signal(&ctx, &id, ToSend { name: &signal.name, payload: signal.payload.as_deref(), dedup }).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}

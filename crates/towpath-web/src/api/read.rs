@@ -1,0 +1,153 @@
+//! Views: each one question to the store.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query};
+use axum::response::Response;
+use serde::Deserialize;
+use towpath::core::store::JobLine;
+use towpath::inspect::JobDetail;
+
+use super::json;
+use crate::app::Ctx;
+use crate::look::{self, JobQuery, PageQuery, Workers};
+use crate::problem::{Code, Problem};
+use crate::shape::journal::Line;
+use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
+
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+pub(crate) fn asked<T>(query: Asked<T>) -> Result<T, Problem> {
+    query.map(|Query(query)| query).map_err(|e| Problem::invalid(format!("the query: {}", e.body_text())))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct JobsQuery {
+    state: String,
+    queue: String,
+    kind: String,
+    graph: String,
+    after: String,
+    limit: String,
+}
+
+pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
+    let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
+    let page = PageQuery { after, limit };
+    let (lines, next) = list_jobs(&ctx, &JobQuery { state, queue, kind, graph }, &page).await?;
+    Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
+}
+
+/// Jobs of all filters, newest first, and what to go on after.
+pub(crate) async fn list_jobs(
+    ctx: &Ctx,
+    query: &JobQuery,
+    page: &PageQuery,
+) -> Result<(Vec<JobLine>, Option<String>), Problem> {
+    let page = page.page()?;
+    let mut lines = Vec::new();
+    for filter in query.filters()? {
+        lines.extend(ctx.app.client.inspect().jobs(filter, page).await?);
+    }
+    lines.sort_by_key(|line| std::cmp::Reverse(line.key));
+    lines.truncate(page.limit as usize);
+    let next = next(&lines, page.limit, |line| line.key);
+    Ok((lines, next))
+}
+
+/// The cursor after a full page.
+pub(crate) fn next<T>(lines: &[T], limit: u32, key: impl Fn(&T) -> i64) -> Option<String> {
+    lines.last().filter(|_| lines.len() >= limit as usize).map(|line| key(line).to_string())
+}
+
+pub(super) async fn job(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let detail = look::job(&ctx.app.client, &id).await?;
+    whole(&ctx, &detail).await
+}
+
+async fn whole(ctx: &Ctx, detail: &JobDetail) -> Result<Response, Problem> {
+    let attempts = ctx.app.client.inspect().attempts(detail.line.id).await?;
+    Ok(json(&JobWhole::of(ctx, detail, &attempts)))
+}
+
+pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {
+    let lines = ctx.app.client.inspect().queues().await?;
+    Ok(json(&List { items: lines.iter().map(QueueShape::of).collect(), next: None }))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct GraphsQuery {
+    state: String,
+    after: String,
+    limit: String,
+}
+
+pub(super) async fn graphs(ctx: Ctx, query: Asked<GraphsQuery>) -> Result<Response, Problem> {
+    let GraphsQuery { state, after, limit } = asked(query)?;
+    let page = PageQuery { after, limit }.page()?;
+    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&state)?, page).await?;
+    let next = next(&lines, page.limit, |line| line.key);
+    Ok(json(&List { items: lines.iter().map(Graph::of).collect(), next }))
+}
+
+pub(super) async fn graph(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let found = ctx.app.client.inspect().graph(look::graph_id(&id)?).await?;
+    let detail = found.ok_or_else(|| Problem::not_found("graph", &id))?;
+    Ok(json(&GraphWhole::of(&ctx, &detail)))
+}
+
+pub(super) async fn run(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let detail = look::run(&ctx.app.client, &id).await?;
+    whole(&ctx, &detail).await
+}
+
+pub(super) async fn journal(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQuery>) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let limit = query.limit()?;
+    let from = match query.after()? {
+        None => 0,
+        Some(seq) => {
+            u32::try_from(seq.saturating_add(1)).map_err(|_| Problem::invalid("after: no line of a journal"))?
+        }
+    };
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let lines = ctx.app.client.store().entries(detail.line.id, run.chapter, from, limit).await?;
+    let next = next(&lines, limit, |line| i64::from(line.seq));
+    let items = lines.iter().map(|line| Line::of(&ctx, &detail.line.kind, line)).collect();
+    Ok(json(&List { items, next }))
+}
+
+pub(super) async fn signals(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQuery>) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let (after, limit) = (query.after()?.unwrap_or(i64::MIN), query.limit()?);
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let lines = ctx.app.client.store().inbox(run.id.clone(), after, limit).await?;
+    let next = next(&lines, limit, |line| line.seq);
+    Ok(json(&List { items: lines.iter().map(|line| Signal::of(&ctx, &detail.line.kind, line)).collect(), next }))
+}
+
+pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
+    let workers = Workers::look(&ctx.app.client).await?;
+    let items = workers.lines.iter().map(|line| Worker::of(line, workers.lives(line))).collect();
+    Ok(json(&List { items, next: None }))
+}
+
+pub(super) async fn audit(ctx: Ctx, query: Asked<PageQuery>) -> Result<Response, Problem> {
+    let page = asked(query)?.page()?;
+    let lines = ctx.app.client.inspect().audit(page).await?;
+    let next = next(&lines, page.limit, |line| line.key);
+    Ok(json(&List { items: lines.iter().map(Audit::of).collect(), next }))
+}
+
+/// What is none of ours.
+pub(crate) async fn unknown(uri: axum::http::Uri) -> Problem {
+    Problem::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
+}
+
+/// What is ours, asked for in a way that it is not there for.
+pub(crate) async fn wrong_method(method: axum::http::Method, uri: axum::http::Uri) -> Problem {
+    Problem::new(Code::MethodNotAllowed, format!("{} does not take {method}", uri.path()))
+}

@@ -1,0 +1,162 @@
+//! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use towpath::core::store::{GraphFilter, JobDetail, JobFilter, Page, WorkerLine};
+use towpath::core::{Incarnation, RunId, State};
+use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
+
+use crate::problem::Problem;
+
+/// Lines of a list, if not asked otherwise, and at most.
+pub(crate) const LIMIT: u32 = 50;
+pub(crate) const LIMIT_MAX: u32 = 500;
+
+/// Which part of a list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PageQuery {
+    pub(crate) after: String,
+    pub(crate) limit: String,
+}
+
+impl PageQuery {
+    pub(crate) fn page(&self) -> Result<Page, Problem> {
+        Ok(Page { after: self.after()?, limit: self.limit()? })
+    }
+
+    /// The key after which to go on.
+    pub(crate) fn after(&self) -> Result<Option<i64>, Problem> {
+        if self.after.is_empty() {
+            return Ok(None);
+        }
+        let key = self.after.parse().map_err(|_| {
+            Problem::invalid(format!("after: {:?} is no cursor", self.after)).help("pass on `next` as it came")
+        })?;
+        Ok(Some(key))
+    }
+
+    pub(crate) fn limit(&self) -> Result<u32, Problem> {
+        if self.limit.is_empty() {
+            return Ok(LIMIT);
+        }
+        self.limit
+            .parse()
+            .ok()
+            .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+            .ok_or_else(|| Problem::invalid(format!("limit: {:?} is no number from 1 to {LIMIT_MAX}", self.limit)))
+    }
+}
+
+/// Which jobs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobQuery {
+    pub(crate) state: String,
+    pub(crate) queue: String,
+    pub(crate) kind: String,
+    pub(crate) graph: String,
+}
+
+impl JobQuery {
+    /// The filters that together are what is asked: both kinds of skipped read the same, so that word is two.
+    pub(crate) fn filters(&self) -> Result<Vec<JobFilter>, Problem> {
+        let states = states(&self.state)?;
+        let base = JobFilter {
+            state: None,
+            queue: (!self.queue.is_empty()).then(|| Queue::new(&self.queue)).transpose().map_err(in_field("queue"))?,
+            kind: (!self.kind.is_empty()).then(|| Kind::new(&self.kind)).transpose().map_err(in_field("kind"))?,
+            graph: (!self.graph.is_empty())
+                .then(|| self.graph.parse::<GraphId>())
+                .transpose()
+                .map_err(in_field("graph"))?,
+        };
+        Ok(states.into_iter().map(|state| JobFilter { state, ..base.clone() }).collect())
+    }
+}
+
+fn in_field<E: std::fmt::Display>(field: &'static str) -> impl Fn(E) -> Problem {
+    move |problem| Problem::invalid(format!("{field}: {problem}"))
+}
+
+/// The words of states that a filter takes.
+pub(crate) const STATE_WORDS: [&str; 9] =
+    ["waiting", "ready", "blocked", "running", "succeeded", "dead", "quarantined", "cancelled", "skipped"];
+
+/// The states of a word; of none, all.
+fn states(word: &str) -> Result<Vec<Option<State>>, Problem> {
+    if word.is_empty() {
+        return Ok(vec![None]);
+    }
+    let of_word: Vec<Option<State>> = State::ALL.into_iter().filter(|state| state.word() == word).map(Some).collect();
+    if of_word.is_empty() {
+        let known = STATE_WORDS.join(", ");
+        return Err(Problem::invalid(format!("state: {word:?} is no state")).help(format!("one of {known}")));
+    }
+    Ok(of_word)
+}
+
+/// Which graphs.
+pub(crate) fn graph_filter(word: &str) -> Result<GraphFilter, Problem> {
+    Ok(match word {
+        "" => GraphFilter::All,
+        "open" => GraphFilter::Open,
+        "succeeded" => GraphFilter::Ended(GraphEnd::Succeeded),
+        "failed" => GraphFilter::Ended(GraphEnd::Failed),
+        "cancelled" => GraphFilter::Ended(GraphEnd::Cancelled),
+        other => {
+            return Err(Problem::invalid(format!("state: {other:?} is no state of a graph"))
+                .help("one of open, succeeded, failed, cancelled"));
+        }
+    })
+}
+
+pub(crate) fn graph_id(text: &str) -> Result<GraphId, Problem> {
+    text.parse().map_err(|_| Problem::not_found("graph", text))
+}
+
+/// A job by its id, with everything about it.
+pub(crate) async fn job(client: &Client, text: &str) -> Result<JobDetail, Problem> {
+    let unknown = || Problem::not_found("job", text);
+    let id: JobId = text.parse().map_err(|_| unknown())?;
+    client.inspect().job(id).await?.ok_or_else(unknown)
+}
+
+/// A run by its own id, or by that of its job.
+pub(crate) async fn run(client: &Client, text: &str) -> Result<JobDetail, Problem> {
+    let unknown = || Problem::not_found("run", text);
+    let mut found = None;
+    if let Ok(id) = RunId::new(text) {
+        found = client.inspect().run(id).await?;
+    }
+    let job = found.or_else(|| text.parse().ok()).ok_or_else(unknown)?;
+    client.inspect().job(job).await?.filter(|detail| detail.run.is_some()).ok_or_else(unknown)
+}
+
+/// The workers, and which of them live.
+pub(crate) struct Workers {
+    pub(crate) lines: Vec<WorkerLine>,
+    gone: Vec<Incarnation>,
+    pub(crate) now: Timestamp,
+}
+
+impl Workers {
+    pub(crate) async fn look(client: &Client) -> Result<Self, Problem> {
+        let lines = client.inspect().workers().await?;
+        // Leases are on the store's clock, and every verb says what that reads; this one changes nothing. A store that
+        // may only be read does not carry it out.
+        let now = client.store().signal(Vec::new()).await.map_or_else(|_| here_and_now(), |answer| answer.now);
+        Ok(Self { lines, gone: client.workers_gone().await?, now })
+    }
+
+    /// Whether a worker's lease has not ended, and its process is not known to be gone.
+    pub(crate) fn lives(&self, worker: &WorkerLine) -> bool {
+        worker.lease_until > self.now && !self.gone.contains(&worker.worker)
+    }
+}
+
+/// What the clock here says.
+pub(crate) fn here_and_now() -> Timestamp {
+    Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,115 @@
+//! What people do: each an order to the store in the name of who asks. The API and the pages come here.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use towpath::core::store::{Arrival, Delivery};
+use towpath::core::{Label, RunId};
+use towpath::{Changed, GraphId, JobId, Payload};
+
+use crate::app::Ctx;
+use crate::options::Action;
+use crate::problem::{Code, Problem};
+
+/// Longest reason that is recorded, in bytes.
+const REASON_BYTES_MAX: usize = 2_000;
+
+/// What became of an order.
+#[derive(Debug, Serialize)]
+pub(crate) struct Done {
+    /// What it was about.
+    pub(crate) id: String,
+    /// What came of it, in a word: `ended`, `asked`, `unchanged`, `stopped`, `delivered`, `duplicate`.
+    pub(crate) outcome: &'static str,
+    /// The same for people.
+    pub(crate) message: String,
+}
+
+pub(crate) async fn cancel_job(ctx: &Ctx, id: JobId, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Cancel)?;
+    let reason = checked(reason)?;
+    let changed = ctx.app.client.cancel(id, &ctx.user.name, reason).await?;
+    changed_job(id, changed, "cancelled")
+}
+
+pub(crate) async fn terminate_job(ctx: &Ctx, id: JobId, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Terminate)?;
+    let reason = checked(reason)?;
+    let changed = ctx.app.client.terminate(id, &ctx.user.name, reason).await?;
+    changed_job(id, changed, "terminated")
+}
+
+fn changed_job(id: JobId, changed: Changed, ended: &str) -> Result<Done, Problem> {
+    let id = id.to_string();
+    let (outcome, message) = match changed {
+        Changed::Unknown => return Err(Problem::not_found("job", &id)),
+        Changed::Ended => ("ended", ended.to_owned()),
+        Changed::Asked => ("asked", "it was asked to stop, and ends when it has".to_owned()),
+        Changed::Left(towpath::JobState::Ended(end)) => ("unchanged", format!("it had ended already: {end}")),
+        Changed::Left(state) => {
+            let message = format!("it is {state}: cancel its graph, or wait until it is ready");
+            return Err(Problem::new(Code::Conflict, message));
+        }
+        other => ("unchanged", other.to_string()),
+    };
+    Ok(Done { id, outcome, message })
+}
+
+pub(crate) async fn cancel_graph(ctx: &Ctx, id: GraphId, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Cancel)?;
+    let reason = checked(reason)?;
+    let client = &ctx.app.client;
+    let unknown = || Problem::not_found("graph", &id.to_string());
+    let before = client.inspect().graph(id).await?.ok_or_else(unknown)?;
+    if before.line.end.is_some() {
+        return Ok(Done { id: id.to_string(), outcome: "unchanged", message: "it had ended already".into() });
+    }
+    let counts = client.cancel_graph(id, &ctx.user.name, reason).await?.ok_or_else(unknown)?;
+    let message = match counts.running {
+        0 => "cancelled".to_owned(),
+        1 => "cancelled; one job runs, and was asked to stop".to_owned(),
+        running => format!("cancelled; {running} jobs run, and were asked to stop"),
+    };
+    Ok(Done { id: id.to_string(), outcome: "stopped", message })
+}
+
+/// A signal to be sent.
+pub(crate) struct ToSend<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) payload: Option<&'a RawValue>,
+    pub(crate) dedup: Option<&'a str>,
+}
+
+pub(crate) async fn signal(ctx: &Ctx, run: &str, signal: ToSend<'_>) -> Result<Done, Problem> {
+    ctx.allow(Action::Signal)?;
+    let id = RunId::new(run).map_err(|e| Problem::invalid(e.to_string()))?;
+    let name = Label::new(signal.name).map_err(|e| Problem::invalid(format!("name: {e}")))?;
+    let payload = match signal.payload {
+        Some(raw) => Payload::json_bytes(raw.get().as_bytes().to_vec()),
+        None => Payload::json_bytes(&b"null"[..]),
+    };
+    let arrival = Arrival::new(id, name, payload);
+    let arrival = match signal.dedup {
+        Some(key) => arrival.dedup(key),
+        None => arrival,
+    };
+    arrival.check()?;
+    let answer = ctx.app.client.store().signal(vec![arrival]).await?.items.into_iter().next();
+    let (outcome, message) = match answer {
+        Some(Ok(Delivery::Delivered)) => ("delivered", format!("{} is delivered", signal.name)),
+        Some(Ok(Delivery::Duplicate)) | None => ("duplicate", "it had been sent already, with this key".to_owned()),
+        Some(Err(refusal)) => return Err(refusal.into()),
+    };
+    Ok(Done { id: run.to_owned(), outcome, message })
+}
+
+/// A reason as it is recorded.
+fn checked(reason: &str) -> Result<&str, Problem> {
+    if reason.len() > REASON_BYTES_MAX {
+        let have = reason.len();
+        return Err(Problem::invalid(format!("reason: it has {have} bytes, at most {REASON_BYTES_MAX} are recorded")));
+    }
+    if reason.contains('\0') {
+        return Err(Problem::invalid("reason: it holds a NUL character, which no store keeps"));
+    }
+    Ok(reason)
+}

@@ -1,0 +1,209 @@
+//! The API's views and orders; every answer is held against the description by the site itself.
+
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+use towpath::{Client, JobState};
+use towpath_web::{Action, Part, User, WebOptions};
+
+use crate::site::Site;
+use crate::stores::{Subject, on_every_store};
+use crate::works::{NASTY, Nobody, Works};
+
+on_every_store!(
+    every_view_answers_as_described,
+    lists_are_paged_to_their_end,
+    orders_are_carried_out_and_recorded,
+    an_idempotency_key_makes_one_order_of_two,
+    a_signal_is_sent_once_per_key,
+    what_is_wrong_is_named,
+    payloads_are_hidden_or_replaced_where_asked,
+);
+
+fn site(client: &Client) -> Site {
+    Site::new(client, WebOptions::default().anonymous("ann"))
+}
+
+/// An id as one part of a path.
+pub(crate) fn part(id: &str) -> String {
+    id.bytes()
+        .map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}
+
+async fn every_view_answers_as_described(subject: Subject) {
+    let (works, site) = (Works::start(&subject.client).await, site(&subject.client));
+    let jobs = site.json("/api/jobs?limit=500").await;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 9, "{jobs}");
+    let dead = site.json("/api/jobs?state=dead&kind=say&queue=default").await;
+    assert_eq!(dead["items"].as_array().unwrap().len(), 2, "{dead}");
+    let skipped = site.json("/api/jobs?state=skipped").await;
+    assert_eq!(skipped["items"][0]["node"], "never");
+
+    let job = site.json(&format!("/api/jobs/{}", works.succeeded)).await;
+    assert_eq!((&job["state"], &job["output"]["json"]), (&json!("succeeded"), &json!(NASTY)));
+    let job = site.json(&format!("/api/jobs/{}", works.dead)).await;
+    assert_eq!((&job["cause"]["why"], &job["attempts"][0]["error"]["text"]), (&json!("exhausted"), &json!(NASTY)));
+    let job = site.json(&format!("/api/jobs/{}", works.unserved)).await;
+    assert_eq!((&job["state"], &job["input"]["json"]["big"]), (&json!("ready"), &json!(u64::MAX)), "64 bits are kept");
+
+    let queues = site.json("/api/queues").await;
+    let lonely = queues["items"].as_array().unwrap().iter().find(|q| q["queue"] == "lonely").unwrap();
+    assert_eq!(lonely["ready"], 1);
+    let graphs = site.json("/api/graphs?state=failed").await;
+    assert_eq!((&graphs["items"][0]["name"], &graphs["next"]), (&json!(NASTY), &Value::Null));
+    let graph = site.json(&format!("/api/graphs/{}", works.graph)).await;
+    assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len()), (5, 5));
+
+    let run = site.json(&format!("/api/runs/{}", part(NASTY))).await;
+    assert_eq!((&run["id"], &run["run"]["id"]), (&json!(works.run.to_string()), &json!(NASTY)));
+    let journal = site.json(&format!("/api/runs/{}/journal", works.run)).await;
+    assert_eq!(journal["items"][0]["what"], "began");
+    assert!(journal["items"].as_array().unwrap().iter().any(|line| line["op"]["name"] == "greet"), "{journal}");
+
+    let workers = site.json("/api/workers").await;
+    assert_eq!((&workers["items"][0]["name"], &workers["items"][0]["lives"]), (&json!("a worker <b>"), &json!(true)));
+    assert_eq!(site.json("/api/audit").await["items"], json!([]));
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(site.json(path).await, json!({ "status": "ok" }));
+    }
+    works.worker.shutdown().await;
+}
+
+async fn lists_are_paged_to_their_end(subject: Subject) {
+    let site = site(&subject.client);
+    for big in 0..25 {
+        subject.client.enqueue(&Nobody { big }).await.unwrap();
+    }
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let part = site.json(&format!("/api/jobs?limit=10&after={after}")).await;
+        seen.extend(part["items"].as_array().unwrap().iter().map(|job| job["id"].to_string()));
+        match part["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    let newest_first: Vec<String> =
+        site.json("/api/jobs").await["items"].as_array().unwrap().iter().map(|job| job["id"].to_string()).collect();
+    assert_eq!(seen.len(), 25);
+    assert_eq!(seen, newest_first);
+}
+
+async fn orders_are_carried_out_and_recorded(subject: Subject) {
+    let (works, site) = (Works::start(&subject.client).await, site(&subject.client));
+    let done = site.post(&format!("/api/jobs/{}/cancel", works.unserved), json!({ "reason": "no use" })).await;
+    assert_eq!((done.status, &done.json()["outcome"]), (StatusCode::OK, &json!("ended")), "{}", done.body);
+    let again = site.ask(Method::POST, &format!("/api/jobs/{}/cancel", works.unserved), None).await;
+    assert_eq!(again.json()["outcome"], "unchanged");
+    let graph = site.post(&format!("/api/graphs/{}/cancel", works.graph), json!({})).await;
+    assert_eq!(graph.json()["outcome"], "unchanged", "it has ended");
+    let run = site.post(&format!("/api/runs/{}/terminate", part(NASTY)), json!({ "reason": "enough" })).await;
+    assert_eq!(run.json()["outcome"], "ended");
+    let state = subject.client.inspect().job(works.run).await.unwrap().unwrap().line.state;
+    assert!(matches!(state, JobState::Ended(_)), "{state}");
+    let audit = site.json("/api/audit").await;
+    let lines: Vec<_> = audit["items"].as_array().unwrap().iter().collect();
+    assert_eq!((&lines[0]["actor"], &lines[0]["reason"]), (&json!("ann"), &json!("enough")));
+    assert!(lines.iter().any(
+        |line| line["reason"] == "no use" && line["target"].as_str().unwrap().contains(&works.unserved.to_string())
+    ));
+    works.worker.shutdown().await;
+}
+
+async fn an_idempotency_key_makes_one_order_of_two(subject: Subject) {
+    let job = subject.client.enqueue(&Nobody { big: 1 }).await.unwrap().id();
+    let with_key = site(&subject.client).with("idempotency-key", "k1");
+    let path = format!("/api/jobs/{job}/cancel");
+    let first = with_key.post(&path, json!({ "reason": "a" })).await;
+    let second = with_key.post(&path, json!({ "reason": "a" })).await;
+    assert_eq!(first.json()["outcome"], "ended");
+    assert_eq!((first.body, &second.headers["idempotency-replayed"]), (second.body, &"true".parse().unwrap()));
+    let other = with_key.post(&path, json!({ "reason": "b" })).await;
+    assert_eq!((other.status, other.code().as_str()), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    let audit = with_key.json("/api/audit").await;
+    assert_eq!(audit["items"].as_array().unwrap().len(), 1, "{audit}");
+}
+
+async fn a_signal_is_sent_once_per_key(subject: Subject) {
+    let site = site(&subject.client).with("idempotency-key", "paid-1");
+    let path = format!("/api/runs/{}/signals", part(NASTY));
+    let sent = site.post(&path, json!({ "name": "paid", "payload": u64::MAX })).await;
+    assert_eq!(sent.json()["outcome"], "delivered");
+    // Another server, which has none of the answers of the first.
+    let other = Site::new(&subject.client, WebOptions::default()).with("idempotency-key", "paid-1");
+    let again = other.post(&path, json!({ "name": "paid", "payload": u64::MAX })).await;
+    assert_eq!(again.json()["outcome"], "duplicate");
+    let id = towpath::core::RunId::new(NASTY).unwrap();
+    let inbox = subject.client.store().inbox(id, i64::MIN, 10).await.unwrap();
+    assert_eq!(inbox.len(), 1);
+    assert_eq!(inbox[0].payload.decode::<u64>(), Ok(u64::MAX));
+}
+
+async fn what_is_wrong_is_named(subject: Subject) {
+    let site = site(&subject.client);
+    let job = Client::new_job_id();
+    let cases = [
+        ("/api/jobs?state=done", 400, "invalid"),
+        ("/api/jobs?kind=A%20B", 400, "invalid"),
+        ("/api/jobs?graph=x", 400, "invalid"),
+        ("/api/jobs?after=x", 400, "invalid"),
+        ("/api/jobs?limit=0", 400, "invalid"),
+        ("/api/jobs?limit=501", 400, "invalid"),
+        ("/api/graphs?state=dead", 400, "invalid"),
+        ("/api/jobs/x", 404, "not_found"),
+        ("/api/graphs/x", 404, "not_found"),
+        ("/api/runs/x", 404, "not_found"),
+        ("/api/runs/%FF", 400, "invalid"),
+        ("/api/runs/x/journal", 404, "not_found"),
+        ("/api/nothing", 404, "not_found"),
+        ("/api/queues/", 404, "not_found"),
+    ];
+    for (path, status, code) in cases {
+        let answer = site.get(path).await;
+        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (status, code), "{path}");
+    }
+    let unknown = site.get(&format!("/api/jobs/{job}")).await;
+    assert!(unknown.body.contains(&job.to_string()), "{}", unknown.body);
+    let orders = [
+        (format!("/api/jobs/{job}/cancel"), json!({}), 404, "not_found"),
+        (format!("/api/jobs/{job}/cancel"), json!({ "reson": "" }), 400, "invalid"),
+        (format!("/api/jobs/{job}/cancel"), json!({ "reason": "x".repeat(3_000) }), 400, "invalid"),
+        (format!("/api/graphs/{}/cancel", Client::new_graph_id()), json!({}), 404, "not_found"),
+        ("/api/runs/r/signals".to_owned(), json!({}), 400, "invalid"),
+        ("/api/runs/r/signals".to_owned(), json!({ "name": "a b" }), 400, "invalid"),
+        ("/api/runs/r/signals".to_owned(), json!({ "name": "a", "payload": "\0" }), 409, "conflict"),
+        ("/api/runs/r/signals".to_owned(), json!({ "name": "a", "payload": "x".repeat(3 << 20) }), 413, "too_large"),
+        ("/api/queues".to_owned(), json!({}), 405, "method_not_allowed"),
+    ];
+    for (path, body, status, code) in orders {
+        let answer = site.post(&path, body).await;
+        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (status, code), "{path}: {}", answer.body);
+    }
+    let form = axum::http::Request::post(format!("/api/jobs/{job}/cancel"))
+        .header("host", "localhost")
+        .header("content-type", "text/plain")
+        .body("{}".into());
+    assert_eq!(site.send(form.unwrap()).await.code(), "unsupported_media_type");
+}
+
+async fn payloads_are_hidden_or_replaced_where_asked(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let blind = WebOptions::default().access(|_: &User, action: Action| action != Action::SeePayloads);
+    let blind = Site::new(&subject.client, blind);
+    let replaced = WebOptions::default().redact(|kind, part, text| match part {
+        Part::Input if kind.as_str() == "say" => "\"*\"".to_owned(),
+        Part::Error => text.replace("script", "…"),
+        _ => text,
+    });
+    let replaced = Site::new(&subject.client, replaced);
+    let journal = format!("/api/runs/{}/journal", works.run);
+    for path in [format!("/api/jobs/{}", works.dead), format!("/api/graphs/{}", works.graph), journal] {
+        let text = blind.get(&path).await.body;
+        assert!(!text.contains("alert(1)") || path.contains("graphs"), "{path}: {text}");
+    }
+    assert_eq!(blind.json(&format!("/api/jobs/{}", works.dead)).await["input"], json!({ "hidden": true }));
+    let job = replaced.json(&format!("/api/jobs/{}", works.dead)).await;
+    assert_eq!(job["input"], json!({ "json": "*" }));
+    assert!(!job["attempts"][0]["error"].to_string().contains("script"), "{job}");
+    works.worker.shutdown().await;
+}

@@ -1,0 +1,9 @@
+//! The API and the pages on every store, asked as a browser and as a program asks.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod api;
+mod gate;
+mod site;
+mod stores;
+mod works;

@@ -1,0 +1,106 @@
+//! Work of every kind to be shown: jobs that succeed, die and wait, a graph, a run that waits for a signal; with names
+//! that a careless page or link would break on.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use towpath::core::replay::Entry;
+use towpath::{Client, Cx, Durable, Failure, Graph, GraphId, Job, JobId, Signal, Step, StepCx, Worker, WorkerHandle};
+
+/// Succeeds with what it was given, or fails with it.
+#[derive(Clone, Debug, Serialize, Deserialize, Job)]
+#[job(kind = "say", output = String, attempts = 1)]
+pub(crate) struct Say {
+    pub(crate) text: String,
+    pub(crate) fails: bool,
+}
+
+impl Say {
+    pub(crate) fn ok(text: &str) -> Self {
+        Self { text: text.into(), fails: false }
+    }
+
+    pub(crate) fn fails(text: &str) -> Self {
+        Self { text: text.into(), fails: true }
+    }
+}
+
+/// A kind that nobody serves.
+#[derive(Clone, Debug, Serialize, Deserialize, Job)]
+#[job(kind = "nobody", queue = "lonely")]
+pub(crate) struct Nobody {
+    pub(crate) big: u64,
+}
+
+const GREET: Step<String, String, Failure> = Step::new("greet", &greet);
+async fn greet(_cx: StepCx, name: String) -> Result<String, Failure> {
+    Ok(format!("hello {name}"))
+}
+
+pub(crate) const PAID: Signal<u32> = Signal::new("paid");
+
+const ORDER: Durable<String, String, Failure> = Durable::new("order", 1, Duration::from_secs(3_600), &order);
+async fn order(cx: Cx<'_>, who: String) -> Result<String, Failure> {
+    let greeting = cx.step(GREET, &who).await?;
+    let cents = cx.signal(PAID).await;
+    Ok(format!("{greeting}, {cents}"))
+}
+
+/// Breaks what is put together by hand: a link, an attribute, a page, a script.
+pub(crate) const NASTY: &str = "a/b c?d#e \"q\" 'é' 🚀 <script>alert(1)</script> %2F..";
+
+/// All of it, and who works on it.
+pub(crate) struct Works {
+    pub(crate) worker: WorkerHandle,
+    pub(crate) succeeded: JobId,
+    pub(crate) dead: JobId,
+    pub(crate) unserved: JobId,
+    pub(crate) graph: GraphId,
+    /// A run by the id `NASTY`, which waits for a signal.
+    pub(crate) run: JobId,
+}
+
+impl Works {
+    /// Enqueues it and waits until all of it stands as it will.
+    pub(crate) async fn start(client: &Client) -> Self {
+        let worker = Worker::builder(client)
+            .name("a worker <b>")
+            .handle(|job: Say, _cx| async move { if job.fails { Err(Failure::new(job.text)) } else { Ok(job.text) } })
+            .durable(ORDER)
+            .start()
+            .unwrap();
+        let succeeded = client.job(&Say::ok(NASTY)).tag("<i>tag</i>").await.unwrap().id();
+        let dead = client.enqueue(&Say::fails(NASTY)).await.unwrap().id();
+        let unserved = client.enqueue(&Nobody { big: u64::MAX }).await.unwrap().id();
+        let graph = Self::graph(client).await;
+        let run = client.start(ORDER, NASTY, &NASTY.to_owned()).await.unwrap().job();
+        client.wait(succeeded).await.unwrap();
+        client.wait(dead).await.unwrap();
+        client.wait_graph(graph).await.unwrap();
+        wait_for_signal(client, run).await;
+        Self { worker, succeeded, dead, unserved, graph, run }
+    }
+
+    async fn graph(client: &Client) -> GraphId {
+        let graph = Graph::builder(NASTY);
+        let first = graph.node("first", &Say::ok("1"));
+        let broken = first.then(NASTY, &Say::fails("on purpose <b>"));
+        let spare = broken.failed().then("spare", &Say::ok("2"));
+        graph.node("never", &Say::ok("3")).after(broken);
+        graph.node("last", &Say::ok("4")).after((first, spare.finished()));
+        graph.build().unwrap().enqueue(client).await.unwrap().id()
+    }
+}
+
+/// Waits until a run's journal says that it waits for its signal.
+async fn wait_for_signal(client: &Client, run: JobId) {
+    for _ in 0..6_000 {
+        let lines = client.store().entries(run, 1, 0, 100).await.unwrap();
+        let waits = |line: &Entry| matches!(line, Entry::Opened { op, .. } if op.name == "paid");
+        if lines.iter().any(|line| waits(&Entry::decode(&line.payload).unwrap())) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the run does not come to its signal");
+}
