@@ -65,7 +65,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    fn tell(self, inner: &Inner) -> Result<News, Fault> {
+    pub(crate) fn tell(self, inner: &Inner) -> Result<News, Fault> {
         inner.inserted(self.lanes.iter().copied(), self.first);
         let mut news = News { undecided: self.undecided, ..News::default() };
         for lane in self.lanes {

@@ -80,6 +80,7 @@ queries! {
     Ancestors = "ancestors" (UUID, BOOL, TEXT, TEXT, INT4);
     AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
+    AppendLockFirst = "append_lock_first" (INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY);
     AppendLockGraph = "append_lock_graph" (UUID);
     AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
     AppendLockUndecided = "append_lock_undecided" (UUID);

@@ -156,17 +156,9 @@ impl Plan {
         let mut plan = Self::default();
         let mut answers = Vec::with_capacity(settle.len());
         for item in settle {
-            let token = item.fence.token;
             answers.push(match held.remove(&job_key(item.fence.key)) {
                 Some(row) if fault::is_put_back(fault::Fault::SkipFence) => plan.item(item, row, runs, now, news)?,
-                Some(row)
-                    if token.worker == incarnation
-                        && row.try_get::<_, i64>(2)? == worker
-                        && row.try_get::<_, i64>(3)? == signed(token.turn)
-                        && row.try_get::<_, i32>(4)? == i32::from(token.index) =>
-                {
-                    plan.item(item, row, runs, now, news)?
-                }
+                Some(row) if is_held(item, row, incarnation, worker)? => plan.item(item, row, runs, now, news)?,
                 _ => Settled::Stale,
             });
         }
@@ -400,6 +392,15 @@ pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Res
         told.append(told::tell_runs_of(session, now, stopped, &note).await?);
     }
     Ok(told)
+}
+
+/// Whether a row of `settle_look` is under the claim of this outcome.
+pub(crate) fn is_held(item: &Settle, row: &Row, incarnation: Incarnation, worker: i64) -> Result<bool, Fault> {
+    let token = item.fence.token;
+    Ok(token.worker == incarnation
+        && row.try_get::<_, i64>(2)? == worker
+        && row.try_get::<_, i64>(3)? == signed(token.turn)
+        && row.try_get::<_, i32>(4)? == i32::from(token.index))
 }
 
 /// The lane and the turnout of a row of `settle_look`.

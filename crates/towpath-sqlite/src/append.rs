@@ -1,15 +1,16 @@
 //! Adds nodes to a graph that is stored already.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
-use towpath_core::store::{Placed, Refusal};
-use towpath_core::{End, NodeName, PreparedAppend, StopReason};
+use towpath_core::store::{Placed, Refusal, Settle};
+use towpath_core::{End, Incarnation, NodeName, PreparedAppend, StopReason};
 
 use crate::enqueue::{Growth, Placement};
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{self, Node, Phase};
+use crate::rows::{self, Decide, Node, Phase};
 use crate::tx::Tx;
 
 /// A stored graph as an append sees it.
@@ -66,6 +67,28 @@ impl Tx<'_, '_> {
         self.write_node(&end)?;
         self.start(new)?;
         Ok(Ok(Placed::Inserted))
+    }
+
+    /// Adds what a node adds to its graph with its end, before anything ends: the edges from what ends in the same turn are
+    /// counted with its end.
+    pub(crate) fn append_first<'i>(
+        &mut self,
+        worker: i64,
+        incarnation: Incarnation,
+        item: &'i Settle,
+    ) -> Result<Cow<'i, Settle>, Fault> {
+        let Some((append, _)) = item.appends().filter(|_| item.fence.token.worker == incarnation) else {
+            return Ok(Cow::Borrowed(item));
+        };
+        let token = item.fence.token;
+        let claim = params![item.fence.key, worker, token.turn.cast_signed(), token.index];
+        let held = self.db.maybe(Query::RunningIs, claim, |_| Ok(()))?;
+        let decide = self.db.maybe(Query::RunningDecide, [item.fence.key], |row| rows::decide(row.get(0)?))?;
+        if held.is_none() || decide != Some(Decide::Handler) {
+            return Ok(Cow::Borrowed(item));
+        }
+        let placed = self.part(|tx| tx.append(&append.nodes))?;
+        Ok(Cow::Owned(item.appended(placed.err().as_ref())))
     }
 
     /// What can be refused before anything is written; the stored parents by name.

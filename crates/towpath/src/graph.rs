@@ -2,11 +2,13 @@
 //!
 //! The builder refuses nothing while it is used: [`GraphBuilder::build`] says everything that is wrong at once.
 
+mod append;
 mod built;
 mod edge;
 mod node;
 mod parallel;
 
+pub use append::{Existing, GraphAppend};
 pub use built::{Graph, GraphHandle};
 pub use edge::{Edge, Parents};
 pub use node::Node;
@@ -220,7 +222,7 @@ impl GraphBuilder {
     fn connect(&self, child: usize, edges: Vec<Edge<'_>>) {
         let child = self.name_of(child);
         for edge in edges {
-            let parent = edge.graph.name_of(edge.parent);
+            let parent = edge.parent_name();
             let mut state = self.state();
             if std::ptr::eq(edge.graph, self) {
                 state.edges.push(NewEdge { parent, child: child.clone(), condition: edge.condition });
@@ -232,7 +234,7 @@ impl GraphBuilder {
     }
 
     fn is_connected(&self, edge: &Edge<'_>, child: usize) -> bool {
-        let (parent, child) = (self.name_of(edge.parent), self.name_of(child));
+        let (parent, child) = (edge.parent_name(), self.name_of(child));
         let same = |e: &NewEdge| e.parent == parent && e.child == child && e.condition == edge.condition;
         self.state().edges.iter().any(same)
     }

@@ -59,7 +59,7 @@ pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
 pub use error::{Error, OutputError, RetryError};
 pub use failure::Failure;
-pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
+pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};

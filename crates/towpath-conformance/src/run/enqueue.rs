@@ -71,7 +71,7 @@ impl<S: Subject> Runner<S> {
 }
 
 /// Groups lines with the more indented ones below them.
-fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
+pub(super) fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
     let mut blocks: Vec<(&str, Vec<String>)> = Vec::new();
     for line in body {
         match (line.strip_prefix("  "), blocks.last_mut()) {
@@ -136,7 +136,11 @@ fn read_append(names: &mut Names, mut args: Args, body: &[String]) -> Result<Nam
     Ok(Named { name, item })
 }
 
-fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<NewNode>, Vec<NewEdge>), ScriptError> {
+pub(super) fn read_nodes(
+    names: &mut Names,
+    graph: &str,
+    body: &[String],
+) -> Result<(Vec<NewNode>, Vec<NewEdge>), ScriptError> {
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
     for line in body {
         let mut args = Args::parse(line)?;

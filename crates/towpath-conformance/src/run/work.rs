@@ -71,7 +71,7 @@ impl<S: Subject> Runner<S> {
         let book = self.workers.entry(worker.clone()).or_default();
         let number = args.number("number")?.unwrap_or(book.number + 1);
         args.finish()?;
-        let settles = read_settles(book, body, self.now)?;
+        let settles = read_settles(&mut self.names, book, body, self.now)?;
         let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();
         book.number = book.number.max(number);
         let turn = Turn { worker: incarnation, number, settle, claim };

@@ -56,7 +56,7 @@ impl PreparedGraph {
 }
 
 /// A node as stores write it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PreparedNode {
     /// Its name.
     pub name: NodeName,
@@ -104,7 +104,7 @@ pub enum ParentRef {
 }
 
 /// A validated append. The store still has to find the existing parents by name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PreparedAppend {
     graph: GraphId,
     nodes: Vec<PreparedNode>,

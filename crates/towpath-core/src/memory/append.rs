@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::graph::{GraphEnd, PreparedAppend};
+use crate::id::Incarnation;
 use crate::name::NodeName;
-use crate::store::{Placed, Refusal};
+use crate::store::{Placed, Refusal, Settle};
 
 use super::Transaction;
-use super::tables::{Key, Phase};
+use super::tables::{Key, Phase, With};
 
 impl Transaction<'_> {
     pub(super) fn append(&mut self, append: &PreparedAppend) -> Result<Placed, Refusal> {
@@ -47,6 +48,18 @@ impl Transaction<'_> {
             }
         }
         Ok(Placed::Inserted)
+    }
+
+    /// Adds what a node adds to its graph with its end, before anything ends: the edges from what ends in the same turn are
+    /// counted with its end.
+    pub(super) fn append_first(&mut self, worker: Incarnation, item: Settle) -> Settle {
+        let Some((append, _)) = item.appends() else { return item };
+        let held = self.tables.running_under(item.fence).filter(|_| item.fence.token.worker == worker);
+        if held.is_none_or(|row| row.with != With::Handler) {
+            return item;
+        }
+        let refusal = self.append(&append.nodes).err();
+        item.appended(refusal.as_ref())
     }
 
     /// Lets the graph's `end` wait for the new leaves, whatever had become of it. What had succeeded stays so: it is older

@@ -5,7 +5,7 @@ use crate::id::Incarnation;
 use crate::lifecycle::StopReason;
 use crate::limits;
 use crate::store::{
-    Assigned, Claimed, Head, Lease, Rescued, RunHead, Settled, StoreError, StoreErrorKind, StoreResult, Turn,
+    Assigned, Claimed, Head, Lease, Rescued, RunHead, Settle, Settled, StoreError, StoreErrorKind, StoreResult, Turn,
     TurnReply, Undecided,
 };
 use crate::time::Timestamp;
@@ -44,8 +44,8 @@ impl Transaction<'_> {
 
     fn new_turn(&mut self, worker: Key, turn: Turn) {
         let mut ended: Vec<Key> = Vec::new();
-        let settled: Vec<Settled> =
-            turn.settle.into_iter().map(|item| self.settle(turn.worker, item, &mut ended)).collect();
+        let items: Vec<Settle> = turn.settle.into_iter().map(|item| self.append_first(turn.worker, item)).collect();
+        let settled: Vec<Settled> = items.into_iter().map(|item| self.settle(turn.worker, item, &mut ended)).collect();
         let undecided = self.release(&ended);
         let holds = self.holds_lease(worker);
         let mut holder = Holder { worker, turn: turn.number, index: 0 };

@@ -3,7 +3,7 @@
 use towpath_core::store::{Item, Placed};
 use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
 
-use super::GraphBuilder;
+use super::{GraphAppend, GraphBuilder};
 use crate::client::{Client, JobHandle};
 use crate::error::{Error, OutputError};
 use crate::job::Job;
@@ -19,6 +19,11 @@ impl Graph {
     /// Begins a graph with this name: 1 to 128 bytes, for people, not unique.
     pub fn builder(name: &str) -> GraphBuilder {
         GraphBuilder::new(name)
+    }
+
+    /// Begins nodes for a graph that is stored, be it live or ended: [`GraphAppend`].
+    pub fn append(graph: GraphId) -> GraphAppend {
+        GraphAppend::new(graph)
     }
 
     pub(super) fn new(prepared: PreparedGraph, edges: Vec<NewEdge>) -> Self {

@@ -8,6 +8,7 @@ use towpath_core::{
     Condition, Due, FailureMode, GraphProblem, JobId, Label, Need, NewJob, NodeName, Queue, RetryPolicy, Timestamp,
 };
 
+use super::edge::Parent;
 use super::{Edge, GraphBuilder, Parallel, Parents};
 use crate::branch::{Branch, Gate};
 use crate::client::JobHandle;
@@ -129,7 +130,7 @@ impl<'g, J> Node<'g, J> {
     }
 
     fn edge(self, condition: Condition) -> Edge<'g> {
-        Edge { graph: self.graph, parent: self.place, condition }
+        Edge { graph: self.graph, parent: Parent::Place(self.place), condition }
     }
 
     /// Adds the undo of this node: a job that reverses what the node has done. Answers the undo's handle, on which its queue,
