@@ -39,8 +39,8 @@ pub use served::{Served, Versions};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
-    Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
+    Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
+    Lease, Move, NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 use std::future::Future;

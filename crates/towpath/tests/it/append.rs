@@ -32,11 +32,7 @@ fn worker(client: &Client) -> WorkerHandle {
                 let pages: Vec<_> = (1..=job.0).map(|n| this.then(format!("page-{n}"), &Page(n))).collect();
                 more.node("bind", &Bind).after(pages).after(&this);
             })?;
-            if cx.attempt() == 1 {
-                Err(Failure::new("not yet").retry_after(std::time::Duration::ZERO))
-            } else {
-                Ok(100)
-            }
+            if cx.attempt() == 1 { Err(Failure::retry_after("not yet", std::time::Duration::ZERO)) } else { Ok(100) }
         })
         .handle(|job: Page, _: Context| async move { Ok::<_, Failure>(job.0) })
         .handle(|_: Bind, cx: Context| async move {

@@ -8,8 +8,8 @@ use towpath_core::store::{
     Settle, Settled, Turn, Undecided, WorkerIdentity,
 };
 use towpath_core::{
-    Cause, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, Queue, Report, Retry,
-    State, Store, cancel_graph_step, settle_decision, settle_report, settle_rescued,
+    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, Queue,
+    Report, Retry, State, Store, Why, cancel_graph_step, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -34,6 +34,8 @@ pub(super) struct Shown {
     pub(super) appends: usize,
     pub(super) spared: usize,
     pub(super) failed_fast: usize,
+    pub(super) undone: usize,
+    pub(super) left_undone: usize,
 }
 
 /// A graph under way.
@@ -67,7 +69,7 @@ impl<'s> Driver<'s> {
         id[..8].copy_from_slice(&seed.to_be_bytes());
         let id = GraphId::from_bytes(id);
         let count = if chance.percent(5) { 10 + chance.below(40) } else { 1 + chance.below(12) };
-        let nodes = draw::nodes(&mut chance, 0, count);
+        let nodes = draw::nodes(&mut chance, &[], count);
         let (new, edges) = draw::stored(id, &nodes, 0);
         let name = GraphName::new("random").unwrap();
         let fail_fast = chance.percent(30);
@@ -108,7 +110,7 @@ impl Course<'_, '_> {
             if self.jobs.is_empty() && self.decisions.is_empty() {
                 self.at_rest(shown).await?;
                 // A graph that has ended can grow again.
-                if !self.chance.percent(15) || self.model.cancelled || self.model.failed {
+                if !self.chance.percent(15) || self.model.cancelled || self.model.failed || self.model.undone {
                     return Ok(());
                 }
                 self.append(shown).await?;
@@ -118,7 +120,7 @@ impl Course<'_, '_> {
 
     /// Settles each thing that the worker holds with this many percent, and claims. Says whether anything came.
     async fn turn(&mut self, jobs: u16, decisions: u16, percent: usize) -> Result<bool, String> {
-        let (mut settle, mut effects) = (Vec::new(), Vec::new());
+        let (mut settle, mut effects, mut ends_decided) = (Vec::new(), Vec::new(), Vec::new());
         for (node, head) in std::mem::take(&mut self.jobs) {
             if self.chance.percent(percent) {
                 let (one, effect) = self.outcome(node, &head);
@@ -130,6 +132,9 @@ impl Course<'_, '_> {
         }
         for decision in std::mem::take(&mut self.decisions) {
             if self.chance.percent(percent) {
+                if matches!(decision.why, Why::End { .. }) {
+                    ends_decided.push(settle.len());
+                }
                 settle.push(settle_decision(&decision));
             } else {
                 self.decisions.push(decision);
@@ -141,6 +146,9 @@ impl Course<'_, '_> {
         let claim = Some(Claim { queues, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
+        for at in ends_decided.into_iter().filter(|at| reply.settled[*at] == Settled::Done) {
+            self.model.decided().map_err(|problem| format!("turn {at}: {problem}"))?;
+        }
         let mut ends = Vec::new();
         for ((node, effect), settled) in effects.into_iter().zip(&reply.settled) {
             if *settled == Settled::Stale {
@@ -172,6 +180,7 @@ impl Course<'_, '_> {
         let node = self.model.nodes.iter().position(|node| node.name == name).ok_or("a node of another graph came")?;
         same(&format!("{name} starts, and"), &self.model.nodes[node].stands, &Stands::Ready)?;
         self.model.nodes[node].stands = Stands::Running;
+        self.model.nodes[node].started = true;
         self.jobs.push((node, head));
         Ok(())
     }
@@ -235,15 +244,19 @@ impl Course<'_, '_> {
     async fn append(&mut self, shown: &mut Shown) -> Result<(), String> {
         let known = self.model.nodes.len();
         let count = 1 + self.chance.below(3);
-        let new = draw::nodes(&mut self.chance, known, count);
+        let new = draw::nodes(&mut self.chance, &self.model.nodes, count);
         let mut all = self.model.nodes.clone();
         all.extend(new.iter().cloned());
         let (nodes, edges) = draw::stored(self.id, &all, known);
         let append = NewAppend { graph: self.id, nodes, edges }.prepare().map_err(|e| e.to_string())?;
         let batch = Enqueue { items: vec![Item::Append(Box::new(append))] };
         let answer = self.driver.store.enqueue(batch).await.map_err(|e| e.to_string())?;
-        if self.model.cancelled || self.model.failed {
-            return if answer.items[0].is_err() { Ok(()) } else { Err("a cancelled graph has grown".into()) };
+        if self.model.cancelled || self.model.failed || self.model.undone {
+            return if answer.items[0].is_err() {
+                Ok(())
+            } else {
+                Err("a graph has grown that is cancelled or undone".into())
+            };
         }
         same("appended", &answer.items[0], &Ok(Placed::Inserted))?;
         shown.appends += 1;
@@ -270,6 +283,11 @@ impl Course<'_, '_> {
         }
         let end = self.model.graph_end();
         same("the graph's end", &detail.line.end, &Some(end))?;
+        let left = self.model.is_left_undone();
+        let came = if left { Compensation::Incomplete } else { Compensation::Complete };
+        same("its compensation", &detail.line.compensation, &self.model.undone.then_some(came))?;
+        shown.undone += usize::from(self.model.undone);
+        shown.left_undone += usize::from(self.model.undone && left);
         match end {
             GraphEnd::Succeeded => shown.succeeded += 1,
             GraphEnd::Failed => shown.failed += 1,
@@ -290,6 +308,7 @@ impl Course<'_, '_> {
         let line = |node: &super::model::Node| {
             let mut line = format!("  node {}", node.name);
             line += if node.may_fail { " may_fail" } else { "" };
+            line += &node.guards.map(|at| format!(" undoes=n{at}")).unwrap_or_default();
             line += &node.at_least.map(|need| format!(" need={need}")).unwrap_or_default();
             line += if node.parents.is_empty() { "" } else { " after" };
             for (parent, on) in &node.parents {
