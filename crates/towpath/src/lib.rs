@@ -105,6 +105,11 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
 
+/// What the guide to graphs shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/graphs.md")]
+pub struct GuideToGraphs;
+
 /// What the guide to testing shows compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/testing.md")]
