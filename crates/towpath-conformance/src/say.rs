@@ -299,7 +299,7 @@ impl Say<'_> {
             .word(attempt.outcome.word())
             .pair("started", self.at(attempt.started_at))
             .pair("ended", self.at(attempt.ended_at))
-            .maybe("error", attempt.error.as_deref().map(quoted))
+            .maybe("error", attempt.error.as_deref().map(|error| quoted(&self.names.within(error))))
             .maybe("log", attempt.log.as_deref().map(quoted))
             .end()
     }

@@ -4,7 +4,11 @@
 -- committed), by graph, the highest rank first, then by job. No locks.
 -- Index: undo (graph, rank DESC, job), graph (graph), node (job), ended (job).
 select u.graph, u.job, u.rank, n.name as node,
-  (case when u.job < g.committed then 2 when n.started or coalesce(x.attempt, 0) > 0 then 0 else 1 end)::smallint as stands
+  (case
+    when u.job < g.committed then 2
+    when n.started or x.started_at is not null or coalesce(x.attempt, 0) > 0 then 0
+    else 1
+  end)::smallint as stands
 from unnest($1::bigint[]) as w(graph)
 join towpath.graph g on g.graph = w.graph
 cross join lateral (

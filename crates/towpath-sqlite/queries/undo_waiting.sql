@@ -5,7 +5,11 @@
 -- Index: undo (graph, rank desc, job), node (job), graph (graph), ended (job).
 select
     u.job, u.rank, n.name,
-    case when u.job < g.committed then 2 when n.started = 1 or ifnull(e.attempt, 0) > 0 then 0 else 1 end
+    case
+        when u.job < g.committed then 2
+        when n.started = 1 or e.started_at is not null or ifnull(e.attempt, 0) > 0 then 0
+        else 1
+    end
 from undo u
 join graph g on g.graph = u.graph
 join node w on w.job = u.job
