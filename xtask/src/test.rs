@@ -9,6 +9,10 @@ use crate::tools;
 /// Where tests find a throwaway cluster.
 pub(crate) const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
 
+/// Where tests find the browser for the dashboard's pages, and the script that looks at them.
+const CHROMIUM: &str = "TOWPATH_TEST_CHROMIUM";
+const AXE: &str = "TOWPATH_TEST_AXE";
+
 /// Says that the way there leads through a pooler.
 const POOLER: &str = "TOWPATH_TEST_POOLER";
 
@@ -20,7 +24,11 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
     let url = cluster.url();
     let mut args = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
     args.extend(names.iter().map(String::as_str));
-    cargo(&args, &[(POSTGRES, &url)])?;
+    let chromium = tools::chromium()?.display().to_string();
+    let axe = tools::axe().map(|script| script.display().to_string());
+    let mut given = vec![(POSTGRES, url.as_str()), (CHROMIUM, chromium.as_str())];
+    given.extend(axe.as_deref().map(|axe| (AXE, axe)));
+    cargo(&args, &given)?;
     if names.is_empty() {
         let pooler = Pooler::start(&pgbouncer, &cluster)?;
         let through = pooler.url();

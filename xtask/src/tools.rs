@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{cargo, is_root, output, run};
+use crate::command::{cargo, is_root, output, root, run};
 
 /// The directory of PostgreSQL's programs.
 pub(crate) fn postgres() -> Result<PathBuf, String> {
@@ -40,6 +40,31 @@ pub(crate) fn pgbouncer() -> Result<PathBuf, String> {
         install("pgbouncer")?;
     }
     Err("PgBouncer was installed, and its program is not found".into())
+}
+
+/// The program of Chromium, in which the dashboard's pages are tried.
+pub(crate) fn chromium() -> Result<PathBuf, String> {
+    for _ in 0..2 {
+        for place in ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"] {
+            if Path::new(place).exists() {
+                return Ok(place.into());
+            }
+        }
+        install("chromium")?;
+    }
+    Err("Chromium was installed, and its program is not found".into())
+}
+
+/// The script that looks for what keeps people from using a page; `None` where npm is not there or does not get it.
+pub(crate) fn axe() -> Option<PathBuf> {
+    let folder = root().join("target/axe");
+    let script = folder.join("node_modules/axe-core/axe.min.js");
+    if !script.exists() {
+        std::fs::create_dir_all(&folder).ok()?;
+        let npm = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", ".", "axe-core@4"];
+        run(Command::new("npm").args(npm).current_dir(&folder)).ok()?;
+    }
+    script.exists().then_some(script)
 }
 
 /// Makes sure that `cargo nextest` works.

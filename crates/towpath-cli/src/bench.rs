@@ -6,6 +6,7 @@ mod drain;
 mod enqueue;
 mod graphs;
 mod jobs;
+mod layout;
 mod measure;
 mod process;
 mod runs;
@@ -95,6 +96,7 @@ const TESTS: &[(&str, &[&str])] = &[
     ("run_latency", &["run_latency"]),
     ("signal_roundtrip", &["signal_roundtrip_p50"]),
     ("replay", &["replay_10k", "replay_join_10k"]),
+    ("graph_layout", &["graph_layout"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
 ];
@@ -139,6 +141,7 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],
         "replay" => runs::replay().await?,
+        "graph_layout" => vec![layout::layout(2_000), layout::layout(10_000)],
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],
     })

@@ -3,6 +3,8 @@
 mod audit;
 mod bench;
 mod cancel;
+mod check;
+mod completions;
 mod graph;
 mod history;
 mod job;
@@ -14,15 +16,20 @@ mod queues;
 mod requeue;
 mod resume;
 mod run;
+mod schema;
 mod serve;
 mod signal;
+mod top;
 mod workers;
+
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use towpath::core::RunId;
 use towpath::{Client, JobId};
 
 use crate::error::CliError;
+use crate::flow::Given;
 use crate::location::Location;
 
 /// Runs flows of commands durably: what has succeeded never runs again, whatever is killed.
@@ -37,6 +44,7 @@ pub(crate) struct Cli {
 enum Command {
     Run(run::Run),
     Resume(resume::Resume),
+    Check(check::Check),
     Graph(graph::Graph),
     Jobs(jobs::Jobs),
     Job(job::JobCommand),
@@ -47,7 +55,10 @@ enum Command {
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
+    Schema(schema::Schema),
     Serve(serve::Serve),
+    Top(top::Top),
+    Completions(completions::Completions),
     Migrate(migrate::Migrate),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -60,6 +71,7 @@ impl Cli {
         match self.command {
             Command::Run(command) => command.run().await,
             Command::Resume(command) => command.run().await,
+            Command::Check(command) => command.run(),
             Command::Graph(command) => command.run().await,
             Command::Jobs(command) => command.run().await,
             Command::Job(command) => command.run().await,
@@ -70,7 +82,10 @@ impl Cli {
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
+            Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,
+            Command::Top(command) => command.run().await,
+            Command::Completions(command) => command.run(),
             Command::Migrate(command) => command.run().await,
             Command::Bench(command) => command.run().await,
             Command::BenchChild(command) => command.run().await,
@@ -136,6 +151,38 @@ impl DriveArgs {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             u16::try_from(processors.saturating_mul(2)).unwrap_or(u16::MAX).clamp(8, 100)
         })
+    }
+}
+
+/// The parameters of a flow.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ParamArgs {
+    /// Gives a parameter its value.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// A file with a JSON object of parameters; `--set` comes before it.
+    #[arg(long, value_name = "FILE.json")]
+    input: Option<PathBuf>,
+}
+
+impl ParamArgs {
+    fn given(&self) -> Result<Given, CliError> {
+        let mut given = Given::default();
+        for set in &self.set {
+            let (name, value) = set
+                .split_once('=')
+                .ok_or_else(|| CliError::usage(format!("--set {set} has no `=`"), "write --set NAME=VALUE"))?;
+            given.set.push((name.to_owned(), value.to_owned()));
+        }
+        if let Some(file) = &self.input {
+            let cannot = |why: String| {
+                let help = "name a file with a JSON object, such as {\"region\": \"eu\"}";
+                CliError::usage(format!("cannot read the parameters in {}: {why}", file.display()), help)
+            };
+            let text = std::fs::read_to_string(file).map_err(|e| cannot(e.to_string()))?;
+            given.input = serde_json::from_str(&text).map_err(|e| cannot(e.to_string()))?;
+        }
+        Ok(given)
     }
 }
 

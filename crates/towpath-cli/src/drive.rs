@@ -10,7 +10,7 @@ use towpath::core::store::{Hint, HintStream};
 use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
-use crate::exec::{Event, Exec, Runner};
+use crate::exec::{Event, Exec, Http, Runner};
 use crate::flow::queue_of;
 use crate::group::Groups;
 use crate::progress::{NodeEnd, Progress};
@@ -32,6 +32,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) groups: Groups,
     /// Commands at once.
     pub(crate) parallel: u16,
+    /// Queues besides the flow's own, and how many of their nodes run at once.
+    pub(crate) queues: Vec<(String, u16)>,
     /// What to add to a command of this binary so that it finds the store.
     pub(crate) store_option: String,
 }
@@ -87,17 +89,26 @@ impl Drive<'_> {
 
     fn start(&self, runner: std::sync::Arc<Runner>, name: &str) -> Result<WorkerHandle, CliError> {
         let queue = queue_of(self.graph).map_err(|e| CliError::failed("name the queue", e))?;
+        let caller = runner.clone();
         let handler = move |exec: Exec, cx: Context| {
             let runner = runner.clone();
             async move { runner.perform(exec, cx).await }
         };
-        Worker::builder(self.client)
+        let call = move |http: Http, cx: Context| {
+            let runner = caller.clone();
+            async move { runner.call(http, cx).await }
+        };
+        let worker = Worker::builder(self.client)
             .name(&format!("{name}/{}", std::process::id()))
-            .queue(queue.as_str(), self.parallel)
+            .queue(queue.as_str(), self.parallel);
+        self.queues
+            .iter()
+            .fold(worker, |worker, (queue, slots)| worker.queue(queue, *slots))
             .drain_limit(Duration::ZERO)
             // Commands are slow, and what is shown as running does run.
             .prefetch(0)
             .handle(handler)
+            .handle(call)
             .start()
             .map_err(|e| CliError::failed("start the worker", e))
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use miette::Diagnostic;
-use towpath::Error;
 use towpath::core::{StoreError, StoreErrorKind};
+use towpath::{Error, InvalidGraph};
 
 use crate::flow::FlowProblems;
 
@@ -47,6 +47,17 @@ impl CliError {
 
     fn failed_with_help(message: String, help: impl Into<String>) -> Self {
         Self::Other(Trouble { message, help: Some(help.into()), is_usage: false })
+    }
+
+    /// A graph that is written as JSON is wrong.
+    pub(crate) fn graph(file: &Path, invalid: &InvalidGraph) -> Self {
+        let count = invalid.problems.len();
+        let problems: Vec<String> = invalid.problems.iter().map(|problem| format!("  {problem}")).collect();
+        let problem = if count == 1 { "problem" } else { "problems" };
+        Self::usage(
+            format!("{} has {count} {problem}; nothing was enqueued\n{}", file.display(), problems.join("\n")),
+            "`towpath schema graph` prints what the text may hold",
+        )
     }
 
     pub(crate) fn no_store(file: &Path) -> Self {

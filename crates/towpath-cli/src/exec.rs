@@ -1,10 +1,13 @@
-//! The one kind of job of this binary: a command of a flow, and how it is performed.
+//! The jobs of this binary: commands and calls of a flow, and how they are performed.
 
 mod capture;
 mod command;
 mod gate;
+pub(crate) mod http;
 mod output;
 mod parents;
+mod redact;
+mod text;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
+use towpath::core::builtin::Scope;
 use towpath::core::limits;
 use towpath::{Cancellation, Context, Failure, Job, JobId};
 
@@ -21,20 +25,46 @@ use crate::flow::find_program;
 use crate::group::Groups;
 use command::{Finished, How, Running};
 use output::Verdict;
+use redact::Redactor;
+use text::Texts;
 
 pub(crate) use gate::pass as pass_gate;
+pub(crate) use http::Http;
+pub(crate) use text::{Secret, Text};
 
 /// A command to be run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Job)]
+#[derive(Clone, Debug, Serialize, Deserialize, Job)]
 #[job(kind = "flow.exec", output = Option<Box<RawValue>>)]
 pub(crate) struct Exec {
     /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
+    pub(crate) argv: Vec<Text>,
     /// The folder it is started in, from the root.
     pub(crate) dir: String,
     /// Variables added to those of the worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, Text>,
+    /// What expressions in it see besides what is above the node.
+    #[serde(default, skip_serializing_if = "Scope::is_empty")]
+    pub(crate) scope: Scope,
+}
+
+/// A command whose texts are known, and what must not be shown of it.
+pub(crate) struct Ready {
+    pub(crate) argv: Vec<String>,
+    pub(crate) dir: String,
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) redactor: Redactor,
+}
+
+impl Exec {
+    async fn ready(&self, cx: &Context) -> Result<Ready, Failure> {
+        let texts: Vec<&Text> = self.argv.iter().chain(self.env.values()).collect();
+        let texts = Texts::resolve(cx, &texts, &self.scope).await?;
+        let mut known = texts.iter();
+        let argv = known.by_ref().take(self.argv.len()).collect();
+        let env = self.env.keys().cloned().zip(known).collect();
+        Ok(Ready { argv, dir: self.dir.clone(), env, redactor: texts.redactor })
+    }
 }
 
 /// What a command does to those who watch.
@@ -64,11 +94,25 @@ impl Runner {
         Arc::new(Self { groups, events, hurry })
     }
 
-    /// Performs one attempt.
+    /// Performs one attempt of a command.
     pub(crate) async fn perform(self: Arc<Self>, exec: Exec, cx: Context) -> Result<Option<Box<RawValue>>, Failure> {
+        self.watched(&cx, self.attempt(&exec, &cx)).await
+    }
+
+    /// Performs one attempt of a call.
+    pub(crate) async fn call(self: Arc<Self>, http: Http, cx: Context) -> Result<Option<Box<RawValue>>, Failure> {
+        self.watched(&cx, http.call(&cx)).await
+    }
+
+    /// Tells whoever watches what becomes of an attempt.
+    async fn watched(
+        &self,
+        cx: &Context,
+        attempt: impl Future<Output = Result<Success, Failure>>,
+    ) -> Result<Option<Box<RawValue>>, Failure> {
         let (job, began) = (cx.job(), Instant::now());
         self.tell(Event::Started { job, attempt: cx.attempt() });
-        let result = self.attempt(&exec, &cx).await;
+        let result = attempt.await;
         let (result, note) = match result {
             Ok(Success { output, note }) => (Ok(output), note),
             Err(failure) => {
@@ -91,14 +135,15 @@ impl Runner {
             .clear_job(cx.job())
             .await
             .map_err(|e| Failure::new(format!("cannot clear an earlier attempt: {e}")))?;
-        can_start(exec)?;
+        let ready = exec.ready(cx).await?;
+        can_start(&ready)?;
         let parents = parents::as_json(&cx.upstream().await?);
         if let Some(why) = cx.cancellation() {
             return Err(stopped(why));
         }
-        let running = Running::start(exec, cx, &self.groups)
+        let running = Running::start(&ready, cx, &self.groups)
             .await
-            .map_err(|e| Failure::new(format!("cannot start {}: {e}", exec.argv.join(" "))))?;
+            .map_err(|e| Failure::new(format!("cannot start {}: {e}", ready.argv.join(" "))))?;
         let finished = running.finish(parents, cx, self.hurry.clone()).await?;
         let log = finished.log();
         if !log.is_empty() {
@@ -115,7 +160,7 @@ struct Success {
 }
 
 /// What is missing now will be missing at the next attempt.
-fn can_start(exec: &Exec) -> Result<(), Failure> {
+fn can_start(exec: &Ready) -> Result<(), Failure> {
     let dir = Path::new(&exec.dir);
     if !dir.is_dir() {
         return Err(Failure::permanent(format!("its folder {} is not there", dir.display())));

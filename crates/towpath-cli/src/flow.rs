@@ -1,33 +1,44 @@
-//! A flow file: commands as nodes of a graph, read, checked as a whole, and made into a graph.
+//! A flow file: commands, calls and waits as nodes of a graph, read, checked as a whole, and made into a graph.
 //!
 //! Nothing is written before the whole file is right, and everything that is wrong with it is said at
 //! once, each problem with its place.
 
 mod check;
-mod duration;
 mod graph;
+mod include;
 mod node;
+mod params;
 mod problem;
 mod program;
 mod read;
+mod schema;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use towpath::{Condition, GraphName, NodeName, RetryPolicy};
+use towpath::core::builtin::{Scope, Wait};
+use towpath::{Condition, Due, GraphName, Label, NodeName, Payload, RetryPolicy};
 
-use crate::exec::Exec;
+use crate::exec::{Exec, Http};
+use problem::Source;
 
-pub(crate) use graph::{FlowSource, queue_of};
+pub(crate) use graph::{FlowSource, queue_of, queues_of};
+pub(crate) use params::{Given, Missing};
 pub(crate) use problem::FlowProblems;
 pub(crate) use program::find_program;
+pub(crate) use schema::schema;
 
 /// A flow that is right.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// Its name, for people.
     pub(crate) name: GraphName,
-    /// Its nodes, in the order of the file.
+    /// Whether the first failure stops it.
+    pub(crate) fail_fast: bool,
+    /// How many nodes of a queue run at once.
+    pub(crate) queues: BTreeMap<String, u16>,
+    /// Its nodes, in the order of the file, included ones at the end.
     pub(crate) nodes: Vec<Node>,
 }
 
@@ -35,10 +46,38 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) name: NodeName,
-    pub(crate) exec: Exec,
+    pub(crate) does: Does,
     pub(crate) after: Vec<(NodeName, Condition)>,
+    /// Without this it is skipped.
+    pub(crate) guard: Option<String>,
+    pub(crate) may_fail: bool,
+    pub(crate) delay: Option<Duration>,
+    pub(crate) queue: Option<String>,
     pub(crate) retry: RetryPolicy,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) scope: Scope,
+}
+
+/// What a node does.
+#[derive(Debug)]
+pub(crate) enum Does {
+    Exec(Exec),
+    Http(Http),
+    Branches(Vec<(Label, String)>),
+    Signal(Wait),
+    Timer(Due),
+}
+
+impl Does {
+    /// The size of what is stored of it.
+    fn bytes(&self) -> usize {
+        let payload = match self {
+            Self::Exec(exec) => Payload::json(exec),
+            Self::Http(http) => Payload::json(http),
+            Self::Branches(_) | Self::Signal(_) | Self::Timer(_) => return 0,
+        };
+        payload.map_or(0, |payload| payload.bytes.len())
+    }
 }
 
 /// A flow file as it lies on disk.
@@ -70,15 +109,24 @@ impl FlowFile {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The flow that the file describes.
+    /// The flow that the file and those that it includes describe, with these parameters.
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn parse(&self) -> Result<Flow, FlowProblems> {
+    pub(crate) fn parse(&self, given: &Given) -> Result<Flow, FlowProblems> {
         let default_name = self.path.file_stem().map_or_else(|| "flow".into(), |s| s.to_string_lossy().into_owned());
-        let result =
-            read::read(&self.text, &default_name, self.folder()).and_then(|drafts| check::check(drafts, self.folder()));
-        result.map_err(|problems| FlowProblems::new(&self.shown, &self.text, problems))
+        let mut sources = vec![Source { name: self.shown.clone(), text: self.text.clone() }];
+        let drafts = read::read(&self.text, &default_name, self.folder()).map(|mut drafts| {
+            let values = params::values(&drafts.params, given, &mut drafts.problems);
+            for node in &mut drafts.nodes {
+                node.scope.params.clone_from(&values);
+            }
+            let above = vec![self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
+            include::Expand { sources: &mut sources, above }.expand(&mut drafts, 0);
+            drafts
+        });
+        let result = drafts.and_then(|drafts| check::check(drafts, self.folder()));
+        result.map_err(|problems| FlowProblems::new(sources, problems))
     }
 
     /// What tells one content of the file from another.

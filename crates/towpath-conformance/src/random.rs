@@ -443,8 +443,21 @@ impl RandomScript {
             6 => format!("ended {} {}", self.some_job(), self.some_job()),
             7 | 8 => format!("job {}", self.some_job()),
             9 | 10 => format!("graph {}", self.some_graph()),
-            11 => "jobs limit=20".into(),
-            12 => "graphs limit=10".into(),
+            11 => match self.chance.below(8) {
+                0 => "jobs limit=20".into(),
+                1 => "counts most=9".into(),
+                2 => "jobs limit=20 state=ready".into(),
+                3 => "jobs limit=20 state=running".into(),
+                4 => "jobs limit=20 state=dead".into(),
+                5 => "jobs limit=20 state=cancelled".into(),
+                6 => "jobs limit=20 state=blocked".into(),
+                _ => "jobs limit=20 runs".into(),
+            },
+            12 => match self.chance.below(3) {
+                0 => "graphs limit=10".into(),
+                1 => "graphs limit=10 end=open".into(),
+                _ => "graphs limit=10 end=failed".into(),
+            },
             13 => format!("entries {} limit=6 from={}", self.some_run_job(), self.chance.below(3)),
             16 => format!("ancestors {} kind=echo limit=5", self.some_job()),
             17 => {

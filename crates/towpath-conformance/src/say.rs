@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, Undecided, Upstream, Versions,
-    WorkerLine,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, StateCounts, Undecided,
+    Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -450,6 +450,21 @@ pub(crate) fn queue(queue: &QueueLine) -> String {
         .count("later", queue.later)
         .count("running", queue.running)
         .count("blocked", queue.blocked)
+        .end()
+}
+
+/// Jobs by state, what there is none of left out.
+pub(crate) fn state_counts(counts: &StateCounts) -> String {
+    Line::default()
+        .count("ready", counts.ready)
+        .count("later", counts.later)
+        .count("running", counts.running)
+        .count("blocked", counts.blocked)
+        .count("dead", counts.dead)
+        .count("quarantined", counts.quarantined)
+        .count("cancelled", counts.cancelled)
+        .count("skipped", counts.skipped)
+        .count("open-graphs", counts.open_graphs)
         .end()
 }
 

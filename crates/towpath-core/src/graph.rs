@@ -6,6 +6,7 @@
 mod condition;
 mod counters;
 mod decide;
+mod document;
 mod grow;
 mod picture;
 mod prepare;
@@ -15,6 +16,7 @@ mod undo;
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
 pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
+pub use document::schema as graph_schema;
 pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
+use crate::name::NodeName;
 use crate::time::Timestamp;
 
 macro_rules! uuid_id {
@@ -100,6 +101,24 @@ impl JobId {
         }
         Self::from_bytes(bytes)
     }
+
+    /// The id of a node of a graph that draws none itself, such as one that is written as JSON: the same graph's id and
+    /// name always give the same, so that a graph enqueued twice under one id is one graph.
+    ///
+    /// It begins with the graph's instant, as a drawn id would; the rest is a hash (FNV-1a, 128 bits) of both.
+    pub fn of_node(graph: GraphId, name: &NodeName) -> Self {
+        let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
+        let bytes = graph.as_bytes().iter().chain(name.as_str().as_bytes());
+        let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, step).to_be_bytes();
+        let mut id = *graph.as_bytes();
+        id[6..].copy_from_slice(&hash[6..]);
+        Self(
+            uuid::Builder::from_bytes(id)
+                .with_version(uuid::Version::SortRand)
+                .with_variant(uuid::Variant::RFC4122)
+                .into_uuid(),
+        )
+    }
 }
 
 /// One life of a worker: sixteen random bytes drawn when it starts, never reused.
@@ -187,5 +206,16 @@ mod tests {
         let b = GraphId::from_parts(Timestamp::from_micros(5), [2; 10]);
         assert_ne!(JobId::end_of(a).as_bytes(), a.as_bytes());
         assert_ne!(JobId::end_of(a), JobId::end_of(b));
+    }
+
+    #[test]
+    fn the_id_of_a_node_follows_from_its_graph_and_name() {
+        let (a, b) = (GraphId::from_bytes([1; 16]), GraphId::from_bytes([2; 16]));
+        let (one, two) = (NodeName::from_stored("one"), NodeName::from_stored("two"));
+        assert_eq!(JobId::of_node(a, &one), JobId::of_node(a, &one));
+        assert_ne!(JobId::of_node(a, &one), JobId::of_node(a, &two));
+        assert_ne!(JobId::of_node(a, &one).as_bytes()[6..], JobId::of_node(b, &one).as_bytes()[6..]);
+        assert_eq!(JobId::of_node(a, &one).as_bytes()[..6], [1; 6]);
+        assert_eq!(JobId::of_node(a, &one).as_uuid().get_version_num(), 7);
     }
 }

@@ -7,9 +7,11 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+pub mod builtin;
 mod clock;
 pub mod defaults;
 pub mod dispatch;
+pub mod duration;
 #[doc(hidden)]
 pub mod fault;
 mod fingerprint;
@@ -36,7 +38,7 @@ pub use graph::{
     CauseRank, Compensation, Condition, Count, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard, Guarded,
     InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture,
     PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, Role, Standing, UndoStep, Undoing, Verdict,
-    VerdictTable, Why, Wiring, decide, decide_end,
+    VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};

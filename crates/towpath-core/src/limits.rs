@@ -63,6 +63,11 @@ pub const TICKS_LOOK_MAX: usize = 100;
 /// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.
 pub const TICKS_COUNTED_MAX: u32 = 100;
 
+/// Longest expression of a condition, in bytes.
+pub const EXPRESSION_BYTES_MAX: usize = 1 << 10;
+/// Most branches of a gate whose branches are expressions.
+pub const BRANCHES_MAX: usize = 64;
+
 /// Cuts a text to at most `max` bytes at a character boundary, and says that it did.
 pub fn cut(text: &str, max: usize) -> String {
     if text.len() <= max {

@@ -30,7 +30,7 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, WorkerLine,
+    JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;

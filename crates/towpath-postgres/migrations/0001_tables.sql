@@ -126,6 +126,8 @@ create table towpath.ended (
   cause text,
   branches text
 );
+-- For lists of what did not succeed; a job that did pays nothing for it.
+create index ended_other on towpath.ended (state, job) where state <> 0;
 create index ended_prune on towpath.ended (prune_at, job) where prune_at is not null;
 
 create table towpath.output (
@@ -197,6 +199,8 @@ create table towpath.graph (
   committed bigint not null default 0,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
+create index graph_open on towpath.graph (graph) where "end" is null;
+create index graph_other on towpath.graph ("end", graph) where "end" <> 0;
 create index graph_prune on towpath.graph (prune_at) where prune_at is not null;
 
 create table towpath.stop (

@@ -1,6 +1,6 @@
 -- Graphs, newest first.
 -- $1 bigint only before this key (null for the start), $2 int limit, $3 uuid id (null for all), $4 smallint end (null for
--- all, -1 for those that run).
+-- all).
 -- Returns key, id, name, end, stop (reason), nodes, created_at, ended_at (us), codec, input (of one only), and of
 -- a stop: at (us), actor, why; undo_rank, and counts if there is a rank; by key, descending. No locks.
 -- Index: graph (graph), stop (graph).
@@ -10,6 +10,6 @@ select g.graph as key, g.id, g.name, g."end", s.reason as stop, g.nodes, g.creat
 from towpath.graph g left join towpath.stop s on s.graph = g.graph
 where ($1::bigint is null or g.graph < $1::bigint) and s.reason is distinct from 2
   and ($3::uuid is null or g.id = $3::uuid)
-  and ($4::smallint is null or coalesce(g."end", -1) = $4::smallint)
+  and ($4::smallint is null or g."end" = $4::smallint)
 order by g.graph desc
 limit $2::int

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
+    WorkerLine,
 };
 use towpath_core::{
-    CauseRank, Compensation, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName,
-    Queue, Role, RunId, State, Timestamp, VerdictTable,
+    CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters,
+    NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 
@@ -56,12 +57,17 @@ impl Inspect for PostgresStore {
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
         self.read("list graphs", move |session| async move {
-            let end = match filter {
-                GraphFilter::All => None,
-                GraphFilter::Open => Some(-1),
-                GraphFilter::Ended(end) => Some(end.code()),
+            let (after, limit) = (&page.after, &length(page));
+            let rows = match filter {
+                GraphFilter::Open => session.run(Query::GraphListOpen, &[after, limit]).await?,
+                GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
+                    session.run(Query::GraphListOther, &[after, limit, &end.code()]).await?
+                }
+                GraphFilter::All => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &None::<i16>]).await?,
+                GraphFilter::Ended(end) => {
+                    session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &Some(end.code())]).await?
+                }
             };
-            let rows = session.run(Query::GraphList, &[&page.after, &length(page), &None::<Uuid>, &end]).await?;
             rows.iter().map(graph_line).collect()
         })
     }
@@ -118,6 +124,31 @@ impl Inspect for PostgresStore {
         })
     }
 
+    fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
+        self.read("count jobs", move |session| async move {
+            let most = i32::try_from(most).unwrap_or(i32::MAX);
+            let row = session.one(Query::StateCounts, &[&most]).await?;
+            Ok(StateCounts {
+                ready: number(&row, 0)?,
+                later: number(&row, 1)?,
+                running: number(&row, 2)?,
+                blocked: number(&row, 3)?,
+                dead: number(&row, 4)?,
+                quarantined: number(&row, 5)?,
+                cancelled: number(&row, 6)?,
+                skipped: number(&row, 7)?,
+                open_graphs: number(&row, 8)?,
+            })
+        })
+    }
+
+    fn revision(&self) -> BoxFuture<'_, StoreResult<u64>> {
+        self.read("look for changes", move |session| async move {
+            let row = session.one(Query::Revision, &[]).await?;
+            number(&row, 0)
+        })
+    }
+
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
         self.read("count rows", move |session| async move {
             let row = session.one(Query::Census, &[]).await?;
@@ -147,13 +178,37 @@ impl Inspect for PostgresStore {
     }
 }
 
+/// So many ready jobs are found faster among all jobs than one by one.
+const READY_MANY: i32 = 100_000;
+
+/// Each list starts from what there is least of: a graph's nodes, an end other than success, the small tables of what is
+/// live, or the runs.
 async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Result<Vec<JobLine>, Fault> {
     let place = |wanted: State| State::ALL.iter().position(|state| *state == wanted);
     let wanted = filter.state.and_then(place).and_then(|place| i16::try_from(place).ok());
     let queue = filter.queue.as_ref().map(Queue::as_str);
     let kind = filter.kind.as_ref().map(Kind::as_str);
     let graph = filter.graph.map(|graph| graph.as_uuid());
-    let rows = session.run(Query::JobList, &[&page.after, &length(page), &wanted, &queue, &kind, &graph]).await?;
+    let (limit, is_run) = (length(page), filter.shape == JobShape::Run);
+    let is_live = match filter.state {
+        Some(State::Running | State::Blocked) => true,
+        Some(State::Ready) => !session.one(Query::ReadyMany, &[&READY_MANY]).await?.try_get::<_, bool>(0)?,
+        _ => false,
+    };
+    let rows = match filter.state {
+        _ if graph.is_some() => {
+            session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?
+        }
+        Some(State::Ended(end)) if end != End::Succeeded => {
+            let code = end.code();
+            session.run(Query::JobListEnded, &[&page.after, &limit, &wanted, &queue, &kind, &code, &is_run]).await?
+        }
+        _ if is_live => {
+            session.run(Query::JobListLive, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
+        }
+        _ if is_run => session.run(Query::JobListRuns, &[&page.after, &limit, &wanted, &queue, &kind]).await?,
+        _ => session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?,
+    };
     rows.iter().map(job_line).collect()
 }
 

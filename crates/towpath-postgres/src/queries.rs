@@ -119,6 +119,8 @@ queries! {
     GraphEdges = "graph_edges" (INT8);
     GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
+    GraphListOpen = "graph_list_open" (INT8, INT4);
+    GraphListOther = "graph_list_other" (INT8, INT4, INT2);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);
     HandBackLock = "hand_back_lock" (INT8, INT8_ARRAY);
@@ -134,7 +136,10 @@ queries! {
     InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY);
     InsertUndos = "insert_undos" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY);
     JobDetail = "job_detail" (UUID);
-    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID);
+    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
+    JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
+    JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
+    JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
@@ -153,6 +158,7 @@ queries! {
     PruneMark = "prune_mark" (INT8);
     PruneNodes = "prune_nodes" (INT8, INT4);
     QueueList = "queue_list" ();
+    ReadyMany = "ready_many" (INT4);
     Rearm = "rearm" (INT8);
     Recount = "recount" (INT8);
     RecountLock = "recount_lock" (INT8);
@@ -166,6 +172,7 @@ queries! {
     RequeueTake = "requeue_take" (INT8, INT2_ARRAY, BOOL);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
+    Revision = "revision" ();
     RunArrived = "run_arrived" (INT8_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
     RunsBegun = "runs_begun" (INT8_ARRAY);
@@ -198,6 +205,7 @@ queries! {
     SignalLock = "signal_lock" (TEXT_ARRAY);
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
+    StateCounts = "state_counts" (INT4);
     StateOf = "state_of" (INT8_ARRAY);
     StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);

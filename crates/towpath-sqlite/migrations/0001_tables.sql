@@ -115,6 +115,8 @@ create table ended (
     ended_at integer not null,
     prune_at integer
 ) strict;
+-- For lists of what did not succeed; a job that did pays nothing for it.
+create index ended_other on ended (state, job) where state <> 0;
 create index ended_prune on ended (prune_at, job) where prune_at is not null;
 
 create table output (
@@ -188,6 +190,8 @@ create table graph (
     committed integer not null default 0
 ) strict;
 create unique index graph_id on graph (id);
+create index graph_open on graph (graph) where "end" is null;
+create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
 
 create table stop (

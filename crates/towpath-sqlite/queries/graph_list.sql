@@ -1,5 +1,5 @@
 -- Lists graphs.
--- ?1 only keys below this, ?2 end number, or -1 for those that have not ended, or NULL for all, ?3 the code of the
+-- ?1 only keys below this, ?2 end number or NULL for all, ?3 the code of the
 -- stop that prunes, ?4 most rows.
 -- Returns graph, id, name, end, stop, nodes, created_at, ended_at, undo_rank, and counts if there is a rank, newest first.
 -- Index: graph (graph), stop (graph).
@@ -7,6 +7,6 @@ select g.graph, g.id, g.name, g."end", s.reason, g.nodes, g.created_at, g.ended_
     g.undo_rank, case when g.undo_rank is not null then g.counts end
 from graph g
 left join stop s on s.graph = g.graph
-where g.graph < ?1 and s.reason is not ?3 and (?2 is null or ifnull(g."end", -1) = ?2)
+where g.graph < ?1 and s.reason is not ?3 and (?2 is null or g."end" = ?2)
 order by g.graph desc
 limit ?4

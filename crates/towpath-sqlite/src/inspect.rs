@@ -3,11 +3,12 @@
 use rusqlite::{Row, params};
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    JobDetail, JobFilter, JobLine, NodeLine, NodeRef, Page, QueueLine, RunLine, StopLine, StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, QueueLine, RunLine, StateCounts, StopLine,
+    StoreResult, WorkerLine,
 };
 use towpath_core::{
-    Compensation, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, StopReason,
-    VerdictTable,
+    Compensation, End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State,
+    StopReason, VerdictTable,
 };
 
 use crate::db::Db;
@@ -51,6 +52,14 @@ impl Inspect for SqliteStore {
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
         Box::pin(async move { self.read("list the audit", |db| audit(db, page)) })
+    }
+
+    fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
+        Box::pin(async move { self.read("count jobs", |db| state_counts(db, most)) })
+    }
+
+    fn revision(&self) -> BoxFuture<'_, StoreResult<u64>> {
+        Box::pin(async move { self.look_for_changes() })
     }
 
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
@@ -114,19 +123,38 @@ fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
     db.maybe(Query::RunJob, [id.as_str()], |row| rows::job_id(row, 0))
 }
 
+/// So many ready jobs are found faster among all jobs than one by one.
+const READY_MANY: u32 = 100_000;
+
+/// Each list starts from what there is least of: a graph's nodes, an end other than success, the small tables of what is
+/// live, or the runs.
 fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>, Fault> {
     let (queue, kind) = (filter.queue.as_ref().map(Queue::as_str), filter.kind.as_ref().map(Kind::as_str));
     let state = filter.state.map(rows::state_code);
     let (prune, end) = (StopReason::Prune.code(), Role::END.bits());
-    match filter.graph {
-        None => {
-            let which = params![before(page), state, queue, kind, prune, end, length(page)];
-            db.all(Query::JobList, which, job_line)
+    let is_run = filter.shape == JobShape::Run;
+    let from = before(page);
+    if let Some(graph) = filter.graph {
+        let graph = &graph.as_bytes()[..];
+        let which = params![from, state, queue, kind, prune, end, length(page), graph, is_run];
+        return db.all(Query::JobListOfGraph, which, job_line);
+    }
+    match filter.state {
+        Some(State::Ended(other)) if other != End::Succeeded => {
+            let which = params![from, state, queue, kind, prune, end, length(page), other.code(), is_run];
+            db.all(Query::JobListEnded, which, job_line)
         }
-        Some(graph) => {
-            let graph = &graph.as_bytes()[..];
-            let which = params![before(page), state, queue, kind, prune, end, length(page), graph];
-            db.all(Query::JobListOfGraph, which, job_line)
+        Some(State::Running | State::Blocked) => {
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            db.all(Query::JobListLive, which, job_line)
+        }
+        Some(State::Ready) if !db.one(Query::ReadyMany, [READY_MANY], |row| Ok(row.get::<_, bool>(0)?))? => {
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            db.all(Query::JobListLive, which, job_line)
+        }
+        _ => {
+            let which = params![from, state, queue, kind, prune, end, length(page)];
+            db.all(if is_run { Query::JobListRuns } else { Query::JobList }, which, job_line)
         }
     }
 }
@@ -213,13 +241,15 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {
-    // -1 asks for those that have not ended.
-    let end = match filter {
-        GraphFilter::All => None,
-        GraphFilter::Open => Some(-1),
-        GraphFilter::Ended(end) => Some(end.code()),
-    };
-    db.all(Query::GraphList, params![before(page), end, StopReason::Prune.code(), length(page)], graph_line)
+    let (from, prune, most) = (before(page), StopReason::Prune.code(), length(page));
+    match filter {
+        GraphFilter::Open => db.all(Query::GraphListOpen, params![from, prune, most], graph_line),
+        GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
+            db.all(Query::GraphListOther, params![from, end.code(), prune, most], graph_line)
+        }
+        GraphFilter::All => db.all(Query::GraphList, params![from, None::<i16>, prune, most], graph_line),
+        GraphFilter::Ended(end) => db.all(Query::GraphList, params![from, end.code(), prune, most], graph_line),
+    }
 }
 
 fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
@@ -259,6 +289,22 @@ fn audit(db: &mut Db<'_>, page: Page) -> Result<Vec<AuditLine>, Fault> {
             action: row.get(4)?,
             target: row.get(5)?,
             outcome: row.get(6)?,
+        })
+    })
+}
+
+fn state_counts(db: &mut Db<'_>, most: u32) -> Result<StateCounts, Fault> {
+    db.one(Query::StateCounts, [most], |row| {
+        Ok(StateCounts {
+            ready: count(row, 0)?,
+            later: count(row, 1)?,
+            running: count(row, 2)?,
+            blocked: count(row, 3)?,
+            dead: count(row, 4)?,
+            quarantined: count(row, 5)?,
+            cancelled: count(row, 6)?,
+            skipped: count(row, 7)?,
+            open_graphs: count(row, 8)?,
         })
     })
 }

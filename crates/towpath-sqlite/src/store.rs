@@ -24,6 +24,8 @@ use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, transa
 pub struct SqliteStore {
     /// Before the writer, which closes last and then empties the log into the file.
     readers: Arc<Mutex<Vec<Connection>>>,
+    /// Sees what others commit, which for it is everybody; and what it has seen.
+    watcher: Arc<Mutex<Option<Connection>>>,
     core: Arc<Core>,
 }
 
@@ -46,7 +48,7 @@ impl SqliteStore {
             error.message = format!("{}: {}", path.display(), error.message);
             error
         })?;
-        Ok(Self { core, readers: Arc::default() })
+        Ok(Self { core, readers: Arc::default(), watcher: Arc::default() })
     }
 
     /// How many transactions have written.
@@ -57,6 +59,22 @@ impl SqliteStore {
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Core {
         &self.core
+    }
+
+    /// A number that changes on this one connection when any other has committed, as all that write are.
+    pub(crate) fn look_for_changes(&self) -> StoreResult<u64> {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked = (|| {
+            let conn = match watcher.take() {
+                Some(conn) => conn,
+                None => open::reader(self.core.path())?,
+            };
+            let version: i64 = Db::new(&conn).one(Query::DataVersion, [], |row| Ok(row.get(0)?))?;
+            // On an error the connection is dropped; another one counts from elsewhere, which is a change too.
+            *watcher = Some(conn);
+            Ok(version.unsigned_abs())
+        })();
+        looked.map_err(|fault: Fault| fault.during("look for changes"))
     }
 
     /// Answers a question from one snapshot, beside the writer.

@@ -23,16 +23,21 @@ use crate::problem::{Code, Problem};
 pub(crate) const OPENAPI: &str = include_str!("api/openapi.json");
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
+    let routes = Router::new();
+    #[cfg(feature = "metrics")]
+    let routes = routes.route("/metrics", get(crate::metrics::metrics));
+    routes
         .route("/api/openapi.json", get(openapi))
         .route("/api/jobs", get(read::jobs))
         .route("/api/jobs/{id}", get(read::job))
         .route("/api/jobs/{id}/cancel", post(act::cancel_job))
         .route("/api/jobs/{id}/terminate", post(act::terminate_job))
+        .route("/api/jobs/{id}/requeue", post(act::requeue_job))
         .route("/api/queues", get(read::queues))
         .route("/api/graphs", get(read::graphs))
         .route("/api/graphs/{id}", get(read::graph))
         .route("/api/graphs/{id}/cancel", post(act::cancel_graph))
+        .route("/api/runs", get(read::runs))
         .route("/api/runs/{id}", get(read::run))
         .route("/api/runs/{id}/journal", get(read::journal))
         .route("/api/runs/{id}/signals", get(read::signals).post(act::signal))

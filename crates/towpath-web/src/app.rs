@@ -8,6 +8,7 @@ use towpath::{Client, Kind};
 
 use crate::api::idempotency::Answers;
 use crate::base::Base;
+use crate::live::Live;
 use crate::options::{Action, Part, User, WebOptions};
 use crate::problem::{Code, Problem};
 
@@ -16,6 +17,7 @@ pub(crate) struct App {
     pub(crate) client: Client,
     pub(crate) options: WebOptions,
     pub(crate) answers: Answers,
+    pub(crate) live: Live,
 }
 
 /// One request, after the gate.

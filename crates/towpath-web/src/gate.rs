@@ -163,7 +163,7 @@ fn finish(mut response: Response, app: &App, base: &Base, user: Option<&User>, i
         problem = Some(named);
     }
     if let Some(problem) = problem.filter(|_| !is_api) {
-        let shown = page::problem(app, base, user, &problem).into_response();
+        let shown = page::problem(app, base, user, &problem);
         let (parts, body) = shown.into_parts();
         response.headers_mut().extend(parts.headers);
         *response.body_mut() = body;

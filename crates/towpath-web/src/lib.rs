@@ -18,9 +18,14 @@
 
 mod api;
 mod app;
+mod assets;
 mod base;
 mod gate;
+pub mod layout;
+mod live;
 mod look;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod options;
 mod orders;
 mod page;
@@ -43,7 +48,8 @@ const BODY_BYTES_MAX: usize = 2 << 20;
 
 /// A router with the pages and the API, to be served at the root or nested under any path.
 pub fn router(client: Client, options: WebOptions) -> Router {
-    let app = Arc::new(app::App { client, options, answers: api::idempotency::Answers::default() });
+    let live = live::Live::new(&client);
+    let app = Arc::new(app::App { client, options, answers: api::idempotency::Answers::default(), live });
     Router::new()
         .merge(api::routes())
         .merge(page::routes())

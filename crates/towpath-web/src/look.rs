@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use towpath::core::store::{GraphFilter, JobDetail, JobFilter, Page, WorkerLine};
+use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, WorkerLine};
 use towpath::core::{Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
@@ -57,6 +57,9 @@ pub(crate) struct JobQuery {
     pub(crate) queue: String,
     pub(crate) kind: String,
     pub(crate) graph: String,
+    /// Not said by a query: a page is of jobs or of runs.
+    #[serde(skip)]
+    pub(crate) shape: JobShape,
 }
 
 impl JobQuery {
@@ -71,6 +74,7 @@ impl JobQuery {
                 .then(|| self.graph.parse::<GraphId>())
                 .transpose()
                 .map_err(in_field("graph"))?,
+            shape: self.shape,
         };
         Ok(states.into_iter().map(|state| JobFilter { state, ..base.clone() }).collect())
     }
@@ -153,6 +157,22 @@ impl Workers {
     /// Whether a worker's lease has not ended, and its process is not known to be gone.
     pub(crate) fn lives(&self, worker: &WorkerLine) -> bool {
         worker.lease_until > self.now && !self.gone.contains(&worker.worker)
+    }
+
+    /// How many living workers serve a queue.
+    pub(crate) fn of_queue(&self, queue: &str) -> usize {
+        self.living_of(queue).count()
+    }
+
+    fn living_of<'a>(&'a self, queue: &'a str) -> impl Iterator<Item = &'a WorkerLine> {
+        self.lines.iter().filter(move |worker| self.lives(worker) && worker.queues.iter().any(|q| q == queue))
+    }
+
+    /// Whether a living worker takes such a job. One that does not say what it serves is taken to serve all.
+    pub(crate) fn serve(&self, line: &JobLine) -> bool {
+        self.living_of(line.queue.as_str()).any(|worker| {
+            worker.kinds.is_empty() || worker.kinds.get(&line.kind).is_some_and(|taken| taken.has(line.version))
+        })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use towpath::core::store::{Arrival, Delivery};
-use towpath::core::{Label, RunId};
-use towpath::{Changed, GraphId, JobId, Payload};
+use towpath::core::store::{Arrival, Change, Delivery, Order};
+use towpath::core::{self, Label, Requeue, RunId};
+use towpath::{Changed, GraphId, JobId, Payload, RetryError};
 
 use crate::app::Ctx;
 use crate::options::Action;
@@ -36,6 +36,62 @@ pub(crate) async fn terminate_job(ctx: &Ctx, id: JobId, reason: &str) -> Result<
     let reason = checked(reason)?;
     let changed = ctx.app.client.terminate(id, &ctx.user.name, reason).await?;
     changed_job(id, changed, "terminated")
+}
+
+/// Cancels many jobs in one transaction; answers how many it changed anything for.
+pub(crate) async fn cancel_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
+    ctx.allow(Action::Cancel)?;
+    let reason = checked(reason)?;
+    let changes = ids.iter().flat_map(|id| core::cancel_job(*id, &ctx.user.name, reason).changes).collect();
+    apply(ctx, changes, reason).await
+}
+
+/// Puts many jobs back in one transaction; answers how many it could.
+pub(crate) async fn requeue_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
+    ctx.allow(Action::Retry)?;
+    let reason = checked(reason)?;
+    let order = |id: &JobId| core::requeue_job(*id, Requeue::Failed, None, &ctx.user.name, reason).changes;
+    apply(ctx, ids.iter().flat_map(order).collect(), reason).await
+}
+
+/// How many changes were made.
+async fn apply(ctx: &Ctx, changes: Vec<Change>, reason: &str) -> Result<usize, Problem> {
+    if changes.is_empty() {
+        return Ok(0);
+    }
+    let order = Order { actor: ctx.user.name.clone(), reason: reason.to_owned(), changes };
+    let applied = ctx.app.client.store().apply(order).await?;
+    let is_done = |changed: &&Changed| matches!(changed, Changed::Ended | Changed::Asked | Changed::Requeued);
+    Ok(applied.changes.iter().filter(is_done).count())
+}
+
+/// How a job is put back.
+#[derive(Default)]
+pub(crate) struct Requeued<'a> {
+    pub(crate) reason: &'a str,
+    /// What it is given from now on.
+    pub(crate) input: Option<&'a RawValue>,
+    pub(crate) even_succeeded: bool,
+}
+
+pub(crate) async fn requeue_job(ctx: &Ctx, id: JobId, asked: Requeued<'_>) -> Result<Done, Problem> {
+    ctx.allow(Action::Retry)?;
+    let reason = checked(asked.reason)?;
+    let mut requeue = ctx.app.client.requeue(id).by(&ctx.user.name, reason);
+    if let Some(input) = asked.input {
+        // Whoever gives work another input edits it.
+        ctx.allow(Action::Edit)?;
+        requeue = requeue.payload(Payload::json_bytes(input.get().as_bytes().to_vec()));
+    }
+    if asked.even_succeeded {
+        requeue = requeue.even_succeeded();
+    }
+    match requeue.await {
+        Ok(()) => Ok(Done { id: id.to_string(), outcome: "requeued", message: "it is ready again".into() }),
+        Err(RetryError::UnknownJob { id }) => Err(Problem::not_found("job", &id.to_string())),
+        Err(RetryError::Store(error)) => Err(error.into()),
+        Err(other) => Err(Problem::new(Code::Conflict, other.to_string())),
+    }
 }
 
 fn changed_job(id: JobId, changed: Changed, ended: &str) -> Result<Done, Problem> {

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
 use towpath_core::{
-    Due, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload, Queue,
-    RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, abandon_job, cancel_graph_step, cancel_job,
-    terminate_job,
+    Due, GraphEnd, GraphId, Incarnation, InvalidGraph, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload,
+    Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, abandon_job, cancel_graph_step,
+    cancel_job, terminate_job,
 };
 
 use crate::branch;
 use crate::caretaker;
 use crate::error::{Error, OutputError};
+use crate::graph::{Graph, GraphHandle, conditions};
 use crate::host;
 use crate::job::Job;
 use crate::notifier::Notifier;
@@ -176,8 +177,19 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
     pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
-        let prepared = graph.prepare()?;
-        self.enqueue_item(Item::Graph(Box::new(prepared))).await
+        self.enqueue_item(Graph::of_new(graph)?.into_item()).await
+    }
+
+    /// Enqueues a graph that is written as JSON ([`Graph::from_json`]) in one transaction. One that names its id is written
+    /// once, however often it is enqueued.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
+    ///
+    /// # Cancel safety
+    /// Dropped, the graph was enqueued or was not. Name its id in the text and enqueue again to be sure.
+    pub async fn enqueue_graph_json(&self, text: &str) -> Result<GraphHandle, Error> {
+        Graph::from_json(text)?.enqueue(self).await
     }
 
     /// Adds nodes to a stored graph, in one transaction.
@@ -185,6 +197,10 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] for what is wrong by itself, [`Error::Refused`] for what the store refuses.
     pub async fn append(&self, append: NewAppend) -> Result<Placed, Error> {
+        let problems = conditions::check(&append.nodes, &append.edges);
+        if !problems.is_empty() {
+            return Err(InvalidGraph { graph: append.graph.to_string(), problems }.into());
+        }
         let prepared = append.prepare()?;
         self.enqueue_item(Item::Append(Box::new(prepared))).await
     }

@@ -4,6 +4,8 @@
 
 mod append;
 mod built;
+mod builtin;
+pub(crate) mod conditions;
 mod edge;
 mod node;
 mod parallel;
@@ -172,8 +174,10 @@ impl GraphBuilder {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn build(self) -> Result<Graph, InvalidGraph> {
-        let State { input, nodes, edges, mut problems } =
+        let State { input, mut nodes, edges, mut problems } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        builtin::name_runs(self.id, &mut nodes);
+        problems.extend(conditions::check(&nodes, &edges));
         let name = GraphName::new(&self.name).unwrap_or_else(|problem| {
             problems.push(GraphProblem::Name(problem));
             GraphName::from_stored(&self.name)

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::durable;
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::middleware::Left;
 
 /// A job that knows how to perform itself.
 ///
@@ -58,6 +59,22 @@ where
         Ok(job) => {
             let work = handler(job, cx);
             Box::pin(async move { report::<J>(work.await.map_err(Into::into), build) })
+        }
+        Err(problem) => Box::pin(std::future::ready(Report::Undecodable { problem, build })),
+    }))
+}
+
+/// A handler that says itself which branches it takes, such as a gate whose branches are not known by its type.
+pub(crate) fn erase_left<J, F, Fut>(build: u64, handler: F) -> Erased
+where
+    J: Job,
+    F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Left, Failure>> + Send + 'static,
+{
+    Erased::Async(Arc::new(move |input, cx: Context| match decode::<J>(&input, cx.version()) {
+        Ok(job) => {
+            let work = handler(job, cx);
+            Box::pin(async move { Failure::report(work.await, build) })
         }
         Err(problem) => Box::pin(std::future::ready(Report::Undecodable { problem, build })),
     }))

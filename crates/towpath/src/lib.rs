@@ -30,11 +30,14 @@
 mod ancestor;
 mod batch;
 mod branch;
+mod builtin;
 mod caretaker;
 mod client;
 mod context;
 pub mod durable;
 mod error;
+#[cfg(feature = "cel")]
+pub mod expression;
 mod failure;
 mod graph;
 mod handler;
@@ -54,6 +57,9 @@ mod worker;
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
+#[cfg(feature = "cel")]
+pub use builtin::ExpressionGate;
+pub use builtin::{Timer, WaitFor};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};

@@ -11,10 +11,11 @@ use towpath_core::store::{Served, Versions};
 use towpath_core::{Kind, Queue};
 
 use crate::batch::{BatchSize, erase_batch};
+use crate::builtin;
 use crate::context::Context;
 use crate::durable::{self, Durable};
 use crate::failure::Failure;
-use crate::handler::{Erased, Perform, erase, erase_blocking};
+use crate::handler::{Erased, Perform, erase, erase_blocking, erase_left};
 use crate::job::Job;
 use crate::middleware::{Left, Middlewares, Next};
 
@@ -247,6 +248,22 @@ impl Registry {
         }
     }
 
+    /// Adds a handler of the product's own.
+    pub(crate) fn add_builtin<J, F, Fut>(&mut self, handler: F)
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Left, Failure>> + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        let make: Make = Arc::new(move |build| {
+            let handler = Arc::clone(&handler);
+            erase_left::<J, _, Fut>(build, move |job, cx| handler(job, cx))
+        });
+        let queue = Queue::DEFAULT.to_owned();
+        self.entries.insert(J::KIND, Entry::Handler { version: J::VERSION, queue, alias_of: None, make });
+    }
+
     pub(crate) fn problem(&mut self, problem: RegistryProblem) {
         self.problems.push(problem);
     }
@@ -288,7 +305,10 @@ impl Registry {
         if !self.problems.is_empty() {
             return Err(InvalidRegistry { problems: self.problems });
         }
-        let build = fnv(format!("{}{build_id}", self.manifest()).as_bytes());
+        // They are not the application's, so its manifest does not list them; but a worker that has them is another build.
+        let own = builtin::registry();
+        let build = fnv(format!("{}{}{build_id}", self.manifest(), own.manifest()).as_bytes());
+        self.entries.extend(own.entries);
         let serves: Vec<Served> = self
             .entries
             .iter()

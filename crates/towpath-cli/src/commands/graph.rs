@@ -1,4 +1,6 @@
-//! `towpath graph list` and `towpath graph show`.
+//! `towpath graph list`, `towpath graph show` and what else is done with graphs.
+
+mod enqueue;
 
 use std::collections::HashMap;
 
@@ -12,7 +14,7 @@ use crate::error::CliError;
 use crate::table::Table;
 use crate::{exit, say, summary, words};
 
-/// Show graphs
+/// Show and enqueue graphs
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ pub(crate) struct Graph {
 enum GraphCommand {
     List(List),
     Show(Show),
+    Enqueue(enqueue::EnqueueGraph),
 }
 
 /// List graphs, newest first
@@ -70,6 +73,7 @@ impl Graph {
         match self.command {
             GraphCommand::List(command) => command.run().await,
             GraphCommand::Show(command) => command.run().await,
+            GraphCommand::Enqueue(command) => command.run().await,
         }
     }
 }

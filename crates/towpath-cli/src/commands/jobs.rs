@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use towpath::core::SkipKind;
 use towpath::core::State;
-use towpath::core::store::{JobFilter, JobLine, Page};
+use towpath::core::store::{JobFilter, JobLine, JobShape, Page};
 use towpath::{Client, End, GraphId, Kind, Queue};
 
 use super::{ViewArgs, json, tell_of_more};
@@ -27,6 +27,9 @@ pub(crate) struct Jobs {
     /// Only those of this graph.
     #[arg(long, value_name = "GRAPH-ID")]
     graph: Option<GraphId>,
+    /// Only runs.
+    #[arg(long)]
+    runs: bool,
     /// Most lines, 1 to 1000.
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
@@ -99,7 +102,9 @@ impl Jobs {
 
     async fn list(&self, client: &Client) -> Result<Vec<JobLine>, CliError> {
         let page = Page { after: None, limit: self.limit };
-        let filter = |state| JobFilter { state, queue: self.queue.clone(), kind: self.kind.clone(), graph: self.graph };
+        let shape = if self.runs { JobShape::Run } else { JobShape::Any };
+        let filter =
+            |state| JobFilter { state, queue: self.queue.clone(), kind: self.kind.clone(), graph: self.graph, shape };
         let Some(word) = self.state else { return Ok(client.inspect().jobs(filter(None), page).await?) };
         let mut jobs = Vec::new();
         for state in word.states() {

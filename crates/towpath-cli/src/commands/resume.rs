@@ -57,7 +57,7 @@ impl Resume {
         }
         tell_of_change(&source);
         say::line(format_args!("resuming {} ({}): {}", detail.line.name, graph, summary::counts(&detail.nodes)));
-        super::run::drive(&client, &location, graph, self.drive.parallel()).await
+        super::run::drive(&client, &location, graph, &source, self.drive.parallel()).await
     }
 }
 

@@ -1,16 +1,18 @@
 //! `towpath run`: a flow file, from reading to its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use towpath::core::State;
+use towpath::core::builtin::{self, Wait};
 use towpath::core::store::{GraphFilter, Page};
 use towpath::{Client, GraphId};
 
-use super::{ActorArgs, DriveArgs, StoreArgs};
+use super::{ActorArgs, DriveArgs, ParamArgs, StoreArgs};
 use crate::drive::{Drive, Outcome};
 use crate::error::CliError;
 use crate::exit;
-use crate::flow::{FlowFile, FlowSource};
+use crate::flow::{FlowFile, FlowSource, queues_of};
 use crate::location::Location;
 use crate::say;
 
@@ -26,6 +28,8 @@ pub(crate) struct Run {
     #[arg(value_name = "FLOW.toml")]
     file: PathBuf,
     #[command(flatten)]
+    params: ParamArgs,
+    #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
     drive: DriveArgs,
@@ -35,26 +39,37 @@ pub(crate) struct Run {
 
 impl Run {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let file = FlowFile::read(&self.file).map_err(|why| {
-            CliError::usage(
-                format!("cannot read the flow file {}: {why}", self.file.display()),
-                "name a file like examples/flows/sources.toml",
-            )
-        })?;
-        let flow = file.parse()?;
+        let file = read_flow(&self.file)?;
+        let flow = file.parse(&self.params.given()?)?;
         let location = Location::of_flow(self.store.store.as_deref(), file.folder());
         let client = location.open().await?;
         tell_of_unfinished(&client, &file).await?;
-        let source = FlowSource::new(&file, &self.actor.name());
+        let source = FlowSource::new(&file, &flow, &self.actor.name());
         let graph = Client::new_graph_id();
         let new = flow.into_graph(graph, &source).map_err(|why| CliError::failed("make a graph of the flow", why))?;
         client.enqueue_graph(new).await?;
-        drive(&client, &location, graph, self.drive.parallel()).await
+        drive(&client, &location, graph, &source, self.drive.parallel()).await
     }
 }
 
+/// A flow file by its path.
+pub(super) fn read_flow(file: &Path) -> Result<FlowFile, CliError> {
+    FlowFile::read(file).map_err(|why| {
+        CliError::usage(
+            format!("cannot read the flow file {}: {why}", file.display()),
+            "name a file like examples/flows/sources.toml",
+        )
+    })
+}
+
 /// Drives a stored graph to its end, and says how to go on if somebody interrupts.
-pub(super) async fn drive(client: &Client, location: &Location, graph: GraphId, parallel: u16) -> Result<u8, CliError> {
+pub(super) async fn drive(
+    client: &Client,
+    location: &Location,
+    graph: GraphId,
+    source: &FlowSource,
+    parallel: u16,
+) -> Result<u8, CliError> {
     let groups = location.groups();
     let left = groups.clear_dead().await.map_err(|e| CliError::failed("stop what a dead process left running", e))?;
     if left > 0 {
@@ -64,8 +79,10 @@ pub(super) async fn drive(client: &Client, location: &Location, graph: GraphId, 
         ));
     }
     let store_option = location.option();
-    let driven =
-        (Drive { client, graph, groups: groups.clone(), parallel, store_option: store_option.clone() }).run().await;
+    let queues = queues_of(graph, source);
+    tell_of_waits(client, graph, &store_option).await?;
+    let drive = Drive { client, graph, groups: groups.clone(), parallel, queues, store_option: store_option.clone() };
+    let driven = drive.run().await;
     groups.leave();
     match driven? {
         Outcome::Ended(end) => Ok(exit::of(end)),
@@ -74,6 +91,19 @@ pub(super) async fn drive(client: &Client, location: &Location, graph: GraphId, 
             Ok(exit::INTERRUPTED)
         }
     }
+}
+
+/// Nodes that wait for a signal go on only if somebody sends it.
+async fn tell_of_waits(client: &Client, graph: GraphId, store_option: &str) -> Result<(), CliError> {
+    let Some(detail) = client.inspect().graph(graph).await? else { return Ok(()) };
+    let waits = detail.nodes.iter().filter(|node| node.kind.as_str() == builtin::SIGNAL);
+    for node in waits.filter(|node| !matches!(node.state, State::Ended(_))).take(WAITS_TOLD_MAX) {
+        let input = client.inspect().job(node.job).await?.map(|job| job.input);
+        let Some(Ok(wait)) = input.map(|input| input.decode::<Wait>()) else { continue };
+        let (name, signal) = (&node.name, &wait.signal);
+        say::line(format_args!("{name} waits for: towpath signal{store_option} '{graph}/{name}' {signal}"));
+    }
+    Ok(())
 }
 
 /// A second run of a file whose first one waits may be a mistake.
@@ -91,3 +121,6 @@ async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliE
     }
     Ok(())
 }
+
+/// More are found by `towpath graph show`.
+const WAITS_TOLD_MAX: usize = 10;

@@ -11,7 +11,8 @@ use towpath::core::limits;
 use towpath::{Cancellation, Context, Failure};
 
 use super::capture::Capture;
-use super::{Exec, STOP_GRACE, gate, storable};
+use super::redact::Redactor;
+use super::{Ready, STOP_GRACE, gate, storable};
 use crate::group::{Groups, Recorded};
 
 /// A command behind its gate, on record.
@@ -19,6 +20,7 @@ pub(super) struct Running {
     child: Child,
     group: Group,
     record: Recorded,
+    redactor: Redactor,
 }
 
 /// A command that is over.
@@ -60,7 +62,7 @@ impl Group {
 
 impl Running {
     /// Starts the gate of the command and records its group.
-    pub(super) async fn start(exec: &Exec, cx: &Context, groups: &Groups) -> std::io::Result<Self> {
+    pub(super) async fn start(exec: &Ready, cx: &Context, groups: &Groups) -> std::io::Result<Self> {
         let mut command = Command::new(this_program()?);
         command.arg0("towpath").arg(gate::COMMAND).args(&exec.argv).current_dir(&exec.dir).envs(&exec.env);
         command.env("TOWPATH_JOB", cx.job().to_string()).env("TOWPATH_ATTEMPT", cx.attempt().to_string());
@@ -73,7 +75,7 @@ impl Running {
         let id = id.ok_or_else(|| std::io::Error::other("the process has no number"))?;
         let group = Group { id, is_over: false };
         let record = groups.record(id, cx.job())?;
-        Ok(Self { child, group, record })
+        Ok(Self { child, group, record, redactor: exec.redactor.clone() })
     }
 
     /// Opens the gate and stays with the command until all of it is over.
@@ -87,7 +89,8 @@ impl Running {
         let (mut out, mut err) = (Capture::default(), Capture::default());
         let how = {
             let streams = async {
-                tokio::join!(feed(stdin, input), read(stdout, &mut out), read(stderr, &mut err));
+                let secrets = &self.redactor;
+                tokio::join!(feed(stdin, input), read(stdout, &mut out, secrets), read(stderr, &mut err, secrets));
             };
             tokio::pin!(streams);
             let mut is_read = false;
@@ -155,13 +158,16 @@ async fn feed(stdin: Option<ChildStdin>, mut input: Vec<u8>) {
     let _ = stdin.write_all(&input).await;
 }
 
-async fn read(stream: Option<impl AsyncRead + Unpin>, capture: &mut Capture) {
+/// Reads a stream to its end. Secrets never come as far as the capture.
+async fn read(stream: Option<impl AsyncRead + Unpin>, capture: &mut Capture, redactor: &Redactor) {
     let Some(mut stream) = stream else { return };
     let mut chunk = vec![0_u8; 16 << 10];
+    let mut secrets = redactor.stream();
     // A pipe that cannot be read has nothing more to say.
     while let Ok(count @ 1..) = stream.read(&mut chunk).await {
-        capture.take(&chunk[..count]);
+        capture.take(&secrets.take(&chunk[..count]));
     }
+    capture.take(&secrets.finish());
 }
 
 impl Finished {

@@ -1,36 +1,95 @@
 //! What the nodes of a file mean to each other and to the machine: names, edges, cycles, programs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
+use towpath::NodeName;
+use towpath::core::builtin::{self, Scope};
 use towpath::core::limits;
-use towpath::{GraphName, NodeName, Payload};
 
-use super::node::{DraftEdge, DraftNode};
+use super::node::{DraftDoes, DraftEdge, DraftNode};
 use super::problem::Problem;
 use super::program::find_program;
 use super::read::Drafts;
-use super::{Flow, Node};
-use crate::exec::Exec;
+use super::{Does, Flow, Node};
+use crate::exec::{Exec, Http, Text, http};
 
 /// Checks the drafts as a whole.
 ///
 /// # Errors
 /// Everything that is wrong, with what was wrong before.
 pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>> {
-    let Drafts { name, nodes, mut problems } = drafts;
+    let Drafts { name, fail_fast, queues, mut nodes, mut problems, .. } = drafts;
     limits_of_the_whole(&nodes, &mut problems);
     let names = names(&nodes, &mut problems);
     let edges = edges(&nodes, &names, &mut problems);
     cycles(&nodes, &edges, &mut problems);
+    expressions(&nodes, &edges, &mut problems);
+    drop(edges);
     for node in &nodes {
         folder_and_program(node, folder, &mut problems);
+        in_queue(node, &queues, &mut problems);
     }
-    let made = make(name, nodes, &mut problems);
-    match made {
-        Some(flow) if problems.is_empty() => Ok(flow),
+    for node in &mut nodes {
+        // What a node does not read it does not store.
+        let uses =
+            |name: &String| node.expressions.iter().any(|(expression, _)| expression.uses().params.contains(name));
+        node.scope.params.retain(|name, _| uses(name));
+        if node.expressions.is_empty() {
+            node.scope = Scope::default();
+        }
+    }
+    let nodes = make(nodes, &mut problems);
+    match name {
+        Some(name) if problems.is_empty() => Ok(Flow { name, fail_fast, queues, nodes }),
         _ => Err(problems),
     }
+}
+
+/// Nodes and parameters that expressions name are there, and the nodes above.
+fn expressions(nodes: &[DraftNode], edges: &[Edge<'_>], problems: &mut Vec<Problem>) {
+    let mut parents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for edge in edges {
+        parents[edge.child].push(edge.parent);
+    }
+    for (at, node) in nodes.iter().enumerate().filter(|(_, node)| !node.expressions.is_empty()) {
+        let above = above(at, &parents);
+        let local = |name: &'_ str| name.strip_prefix(node.scope.prefix.as_str()).map(str::to_owned);
+        let known: Vec<String> = above.iter().filter_map(|at| local(&nodes[*at].name)).collect();
+        for (expression, span) in &node.expressions {
+            for name in expression.uses().nodes.iter().filter(|name| !known.contains(name)) {
+                let problem =
+                    Problem::new(format!("`{expression}` reads the node `{name}`, which is not above `{}`", node.name));
+                let problem = problem.at(span.clone(), "it cannot be known here").in_source(node.source);
+                let known = known.iter().map(String::as_str);
+                problems.push(problem.did_you_mean(name, known, "add it to `after`, or read another node"));
+            }
+            for name in expression.uses().params.iter().filter(|name| !node.scope.params.contains_key(*name)) {
+                let problem =
+                    Problem::new(format!("`{expression}` reads the parameter `{name}`, which is not declared"));
+                let problem = problem.at(span.clone(), "no such parameter").in_source(node.source);
+                let known = node.scope.params.keys().map(String::as_str);
+                problems.push(problem.did_you_mean(name, known, "declare it in `[params]`"));
+            }
+        }
+    }
+}
+
+/// The places of all nodes above one.
+fn above(at: usize, parents: &[Vec<usize>]) -> HashSet<usize> {
+    let (mut above, mut next) = (HashSet::new(), vec![at]);
+    while let Some(at) = next.pop() {
+        next.extend(parents[at].iter().filter(|parent| above.insert(**parent)));
+    }
+    above
+}
+
+fn in_queue(node: &DraftNode, queues: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) {
+    let Some((queue, span)) = node.queue.as_ref().filter(|(queue, _)| !queues.contains_key(queue)) else { return };
+    let problem = Problem::new(format!("node `{}` stands in the queue `{queue}`, which is not declared", node.name));
+    let problem = problem.at(span.clone(), "no such queue").in_source(node.source);
+    let known = queues.keys().map(String::as_str);
+    problems.push(problem.did_you_mean(queue, known, &format!("declare it: queues = {{ \"{queue}\" = 1 }}")));
 }
 
 fn limits_of_the_whole(nodes: &[DraftNode], problems: &mut Vec<Problem>) {
@@ -51,11 +110,20 @@ fn names<'a>(nodes: &'a [DraftNode], problems: &mut Vec<Problem>) -> HashMap<&'a
         if node.name == NodeName::END {
             let problem =
                 Problem::new("no node can be named `end`").at(node.span.clone(), "kept for the flow's own end");
-            problems.push(problem.help("choose another name, such as `finish`"));
+            problems.push(problem.help("choose another name, such as `finish`").in_source(node.source));
         } else if let Err(e) = NodeName::new(&node.name) {
-            problems.push(Problem::new("a node cannot be named so").at(node.span.clone(), format!("it {}", e.problem)));
+            let problem = Problem::new("a node cannot be named so").at(node.span.clone(), format!("it {}", e.problem));
+            problems.push(problem.in_source(node.source));
         }
         names.insert(node.name.as_str(), at);
+    }
+    for node in nodes.iter().filter(|node| node.guard.is_some()) {
+        let gate = format!("{}?", node.name);
+        if names.contains_key(gate.as_str()) {
+            let problem = Problem::new(format!("`if` of node `{}` needs the name `{gate}`", node.name));
+            let problem = problem.at(node.span.clone(), "for the gate before it").in_source(node.source);
+            problems.push(problem.help("rename the node that has it"));
+        }
     }
     names
 }
@@ -77,24 +145,52 @@ fn edges<'a>(nodes: &'a [DraftNode], names: &HashMap<&str, usize>, problems: &mu
                 let problem =
                     Problem::new(format!("node `{}` waits for `{}`, which is not there", node.name, draft.parent))
                         .at(draft.span.clone(), "no node is named so");
+                let problem = problem.in_source(draft.source);
                 problems.push(problem.did_you_mean(&draft.parent, others, "add that node, or remove the edge"));
                 continue;
             };
             if parent == child {
                 let problem = Problem::new(format!("node `{}` waits for itself", node.name));
-                problems.push(problem.at(draft.span.clone(), "it would never start").help("remove it from `after`"));
+                let problem = problem.at(draft.span.clone(), "it would never start").in_source(draft.source);
+                problems.push(problem.help("remove it from `after`"));
                 continue;
             }
             if let Some(first) = seen.insert((&draft.parent, &draft.condition), draft) {
                 let problem = Problem::new(format!("node `{}` waits for `{}` twice", node.name, draft.parent));
-                problems
-                    .push(problem.at(draft.span.clone(), "again").at(first.span.clone(), "first").help("remove one"));
+                let problem = problem.at(draft.span.clone(), "again").at(first.span.clone(), "first");
+                problems.push(problem.help("remove one").in_source(draft.source));
+                continue;
+            }
+            if let Some(problem) = branch(&nodes[parent], draft) {
+                problems.push(problem);
                 continue;
             }
             edges.push(Edge { parent, child, draft });
         }
     }
     edges
+}
+
+/// A branch is one of a gate's.
+fn branch(parent: &DraftNode, draft: &DraftEdge) -> Option<Problem> {
+    let label = draft.condition.label()?;
+    let labels: Vec<&str> = match &parent.does {
+        Some(DraftDoes::Branches(branches)) => branches.iter().map(|(label, _)| label.as_str()).collect(),
+        // What is wrong with it was said.
+        None => return None,
+        Some(_) => Vec::new(),
+    };
+    if labels.contains(&label.as_str()) {
+        return None;
+    }
+    let problem = Problem::new(format!("node `{}` has no branch `{label}`", parent.name));
+    let problem = problem.at(draft.span.clone(), "waited for here").in_source(draft.source);
+    let all = if labels.is_empty() {
+        "it is no gate: give it `branches`".into()
+    } else {
+        format!("it has {}", labels.join(", "))
+    };
+    Some(problem.did_you_mean(label.as_str(), labels.into_iter(), &all))
 }
 
 /// Finds cycles that share no node: takes away nodes that wait for nothing until none is left (Kahn, CACM 1962),
@@ -169,11 +265,13 @@ fn cycle_problem(nodes: &[DraftNode], cycle: &[&Edge<'_>]) -> Problem {
         path.join(" -> ")
     };
     let mut problem = Problem::new(format!("these nodes wait for each other: {path}"));
-    for edge in cycle.iter().take(PATH_SHOWN) {
+    // Places in several files cannot be shown together.
+    let source = cycle.first().map_or(0, |edge| edge.draft.source);
+    for edge in cycle.iter().take(PATH_SHOWN).filter(|edge| edge.draft.source == source) {
         problem =
             problem.at(edge.draft.span.clone(), format!("`{}` waits for `{}`", name(edge.child), name(edge.parent)));
     }
-    problem.help("remove one of these edges")
+    problem.help("remove one of these edges").in_source(source)
 }
 
 /// The folder and program of a node without parents must be there now. What runs later may use what earlier nodes
@@ -185,38 +283,55 @@ fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Proble
             let span = node.dir_span.clone().unwrap_or(node.span.clone());
             let problem = Problem::new(format!("the folder of node `{}` is not there", node.name));
             let relative = format!("`dir` counts from the folder of the flow file, {}", folder.display());
-            problems.push(problem.at(span, format!("no folder {}", node.dir.display())).help(relative));
+            let problem = problem.at(span, format!("no folder {}", node.dir.display())).help(relative);
+            problems.push(problem.in_source(node.source));
         }
         return;
     }
-    let Some(command) = &node.command else { return };
-    let Some(program) = command.argv.first() else { return };
+    let Some(DraftDoes::Command(command)) = &node.does else { return };
+    let Some(program) = command.argv.first().and_then(Text::literal) else { return };
     if program.contains('/') && !is_first {
         return;
     }
-    if let Err(why) = find_program(program, &node.dir, node.env.get("PATH").map(String::as_str)) {
+    if let Err(why) = find_program(program, &node.dir, node.env.get("PATH").and_then(Text::literal)) {
         let problem = Problem::new(format!("node `{}` starts {program:?}, which cannot be run", node.name));
         let help = if program.contains(' ') {
             "a command with arguments is a list: exec = [\"program\", \"argument\"]"
         } else {
             "install it, correct the name, or name it by its path"
         };
-        problems.push(problem.at(command.program_span.clone(), why).help(help));
+        let problem = problem.at(command.program_span.clone(), why).help(help);
+        problems.push(problem.in_source(node.source));
     }
 }
 
-fn make(name: Option<GraphName>, drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Option<Flow> {
+fn make(drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Vec<Node> {
     let mut nodes = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let (Some(command), Ok(name)) = (draft.command, NodeName::new(&draft.name)) else { continue };
-        let Some(dir) = draft.dir.to_str() else {
-            problems.push(
-                Problem::new(format!("the path {} is not UTF-8", draft.dir.display())).at(draft.span, "its folder"),
-            );
-            continue;
+    for mut draft in drafts {
+        let (Some(does), Ok(name)) = (draft.does.take(), NodeName::new(&draft.name)) else { continue };
+        let does = match does {
+            DraftDoes::Command(command) => {
+                let Some(dir) = draft.dir.to_str() else {
+                    let problem = Problem::new(format!("the path {} is not UTF-8", draft.dir.display()));
+                    problems.push(problem.at(draft.span, "its folder").in_source(draft.source));
+                    continue;
+                };
+                Does::Exec(Exec { argv: command.argv, dir: dir.to_owned(), env: draft.env, scope: draft.scope.clone() })
+            }
+            DraftDoes::Http(http) => Does::Http(Http {
+                method: http.method,
+                url: http.url,
+                headers: http.headers,
+                body: http.body,
+                expect: http.expect,
+                timeout_us: builtin::limit_us(draft.timeout.unwrap_or(http::TIMEOUT)),
+                scope: draft.scope.clone(),
+            }),
+            DraftDoes::Branches(branches) => Does::Branches(branches),
+            DraftDoes::Signal(wait) => Does::Signal(wait),
+            DraftDoes::Timer(due) => Does::Timer(due),
         };
-        let exec = Exec { argv: command.argv, dir: dir.to_owned(), env: draft.env };
-        let bytes = Payload::json(&exec).map_or(0, |p| p.bytes.len());
+        let bytes = does.bytes();
         if bytes > limits::PAYLOAD_BYTES_MAX {
             let problem = Problem::new(format!("node `{name}` is too large")).at(
                 draft.span,
@@ -225,14 +340,25 @@ fn make(name: Option<GraphName>, drafts: Vec<DraftNode>, problems: &mut Vec<Prob
                     limits::PAYLOAD_BYTES_MAX
                 ),
             );
-            problems.push(problem.help("put the text into a file and name that"));
+            problems.push(problem.help("put the text into a file and name that").in_source(draft.source));
             continue;
         }
         let after =
             draft.after.into_iter().filter_map(|e| Some((NodeName::new(&e.parent).ok()?, e.condition))).collect();
-        nodes.push(Node { name, exec, after, retry: draft.retry, timeout: draft.timeout });
+        nodes.push(Node {
+            name,
+            does,
+            after,
+            guard: draft.guard,
+            may_fail: draft.may_fail,
+            delay: draft.delay,
+            queue: draft.queue.map(|(queue, _)| queue),
+            retry: draft.retry,
+            timeout: draft.timeout,
+            scope: draft.scope,
+        });
     }
-    Some(Flow { name: name?, nodes })
+    nodes
 }
 
 /// Cycles named at once, and nodes of a cycle shown.

@@ -1,15 +1,18 @@
 //! From a flow to a graph, and what the graph remembers of its file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use towpath::Job as _;
+use towpath::core::builtin::{self, Gate, Scope};
 use towpath::{
-    Client, GraphId, GraphRules, InvalidName, JobRules, Kind, NewEdge, NewGraph, NewJob, NewNode, Payload, Queue,
+    Client, Condition, Due, FailureMode, GraphId, GraphRules, InvalidName, JobRules, Kind, Label, NewEdge, NewGraph,
+    NewJob, NewNode, NodeName, Payload, Queue,
 };
 
-use super::{Flow, FlowFile, Node};
-use crate::exec::Exec;
+use super::{Does, Flow, FlowFile, Node};
+use crate::exec::{Exec, Http};
 
 /// Where a stored graph came from. It is the graph's input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,11 +23,14 @@ pub(crate) struct FlowSource {
     pub(crate) hash: String,
     /// Who started it.
     pub(crate) actor: String,
+    /// How many nodes of a queue run at once.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) queues: BTreeMap<String, u16>,
 }
 
 impl FlowSource {
-    pub(crate) fn new(file: &FlowFile, actor: &str) -> Self {
-        Self { file: file.path.clone(), hash: file.hash(), actor: actor.to_owned() }
+    pub(crate) fn new(file: &FlowFile, flow: &Flow, actor: &str) -> Self {
+        Self { file: file.path.clone(), hash: file.hash(), actor: actor.to_owned(), queues: flow.queues.clone() }
     }
 }
 
@@ -35,46 +41,85 @@ impl Flow {
     /// A payload cannot be written; the flow was checked, so this is a fault of ours.
     pub(crate) fn into_graph(self, id: GraphId, source: &FlowSource) -> Result<NewGraph, String> {
         let input = Payload::json(source).map_err(|e| e.to_string())?;
-        let queue = queue_of(id).map_err(|e| e.to_string())?;
         let mut graph = NewGraph {
             id,
             name: self.name,
-            rules: GraphRules::default(),
+            rules: GraphRules { fail_fast: self.fail_fast, ..GraphRules::default() },
             input: Some(input),
             nodes: Vec::with_capacity(self.nodes.len()),
             edges: Vec::new(),
         };
         for node in self.nodes {
-            for (parent, condition) in &node.after {
-                graph.edges.push(NewEdge {
-                    parent: parent.clone(),
-                    child: node.name.clone(),
-                    condition: condition.clone(),
-                });
-            }
-            let job = job(&node, &queue)?;
-            graph.nodes.push(NewNode::new(node.name, job));
+            add(&mut graph, node)?;
         }
         Ok(graph)
     }
 }
 
-fn job(node: &Node, queue: &Queue) -> Result<NewJob, String> {
-    let input = Payload::json(&node.exec).map_err(|e| e.to_string())?;
+/// Adds a node with its edges, and the gate before it if it has one.
+fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
+    let queue = match &node.queue {
+        Some(queue) => Queue::new(&format!("{}.{queue}", queue_of(graph.id).map_err(|e| e.to_string())?)),
+        None => queue_of(graph.id),
+    };
+    let queue = queue.map_err(|e| e.to_string())?;
+    let edge = |(parent, condition): &(NodeName, Condition)| NewEdge {
+        parent: parent.clone(),
+        child: node.name.clone(),
+        condition: condition.clone(),
+    };
+    let mut edges: Vec<NewEdge> = node.after.iter().map(edge).collect();
+    if let Some(when) = &node.guard {
+        let (gate, branches) = builtin::guard(&node.name, when, &mut edges).map_err(|e| e.to_string())?;
+        let gate = gate_node(gate, branches, &node.scope)?;
+        graph.nodes.push(NewNode { job: gate.job.queue(queue.clone()), ..gate });
+    }
+    graph.edges.extend(edges);
+    let name = node.name.clone();
+    let mut new = match &node.does {
+        Does::Exec(exec) => NewNode::new(name, job(Exec::KIND, exec, &node)?),
+        Does::Http(http) => NewNode::new(name, job(Http::KIND, http, &node)?),
+        Does::Branches(branches) => gate_node(name, branches.clone(), &node.scope)?,
+        Does::Signal(wait) => NewNode::wait(graph.id, name, Client::new_job_id(), wait).map_err(|e| e.to_string())?,
+        Does::Timer(due) => NewNode::timer(name, Client::new_job_id(), *due),
+    };
+    new.job.queue = queue;
+    if let Some(delay) = node.delay {
+        new.job.due = Due::After(delay);
+    }
+    if node.may_fail {
+        new.failure = FailureMode::MayFail;
+    }
+    graph.nodes.push(new);
+    Ok(())
+}
+
+fn gate_node(name: NodeName, branches: Vec<(Label, String)>, scope: &Scope) -> Result<NewNode, String> {
+    let gate = Gate { branches, scope: scope.clone() };
+    NewNode::gate(name, Client::new_job_id(), &gate).map_err(|e| e.to_string())
+}
+
+fn job(kind: &str, input: &impl Serialize, node: &Node) -> Result<NewJob, String> {
+    let input = Payload::json(input).map_err(|e| e.to_string())?;
     let rules = JobRules {
         retry: node.retry,
-        timeout_us: node.timeout.and_then(|t| u64::try_from(t.as_micros()).ok()),
+        timeout_us: node.timeout.map(builtin::limit_us),
         crash_limit: CRASH_LIMIT,
         ..JobRules::default()
     };
-    let kind = Kind::new(Exec::KIND).map_err(|e| e.to_string())?;
-    Ok(NewJob::new(Client::new_job_id(), kind).queue(queue.clone()).rules(rules).input(input))
+    let kind = Kind::new(kind).map_err(|e| e.to_string())?;
+    Ok(NewJob::new(Client::new_job_id(), kind).rules(rules).input(input))
 }
 
 /// The queue of a flow's commands: its own, so that a process runs the flow that it was asked to run and no
 /// other, whose files may lie on another machine.
 pub(crate) fn queue_of(graph: GraphId) -> Result<Queue, InvalidName> {
     Queue::new(&format!("flow.{graph}"))
+}
+
+/// The queues of a flow besides its own, and how many of each run at once.
+pub(crate) fn queues_of(graph: GraphId, source: &FlowSource) -> Vec<(String, u16)> {
+    source.queues.iter().map(|(queue, slots)| (format!("flow.{graph}.{queue}"), *slots)).collect()
 }
 
 /// A kill of `towpath` counts as a crash of what it ran, and carrying on is a person's decision each time: a

@@ -14,11 +14,21 @@ pub(crate) struct Problem {
     pub(crate) labels: Vec<(Range<usize>, String)>,
     /// What to do.
     pub(crate) help: Option<String>,
+    /// Which of the files its places are in.
+    source: usize,
+}
+
+/// A file that problems point into.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// As its author named it.
+    pub(super) name: String,
+    pub(super) text: String,
 }
 
 impl Problem {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), labels: Vec::new(), help: None }
+        Self { message: message.into(), labels: Vec::new(), help: None, source: 0 }
     }
 
     pub(crate) fn at(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
@@ -28,6 +38,12 @@ impl Problem {
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says which of the files its places are in.
+    pub(super) fn in_source(mut self, source: usize) -> Self {
+        self.source = source;
         self
     }
 
@@ -64,21 +80,25 @@ const CANDIDATES_MAX: usize = 2_000;
 /// Everything that is wrong with a flow file.
 #[derive(Debug)]
 pub(crate) struct FlowProblems {
-    file: String,
-    text: String,
+    /// The file, and those that it includes.
+    sources: Vec<Source>,
     problems: Vec<Problem>,
 }
 
 impl FlowProblems {
-    pub(super) fn new(file: &str, text: &str, mut problems: Vec<Problem>) -> Self {
-        problems.sort_by_key(|p| p.labels.first().map(|(span, _)| span.start));
-        Self { file: file.to_owned(), text: text.to_owned(), problems }
+    pub(super) fn new(sources: Vec<Source>, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|p| (p.source, p.labels.first().map(|(span, _)| span.start)));
+        Self { sources, problems }
     }
 
-    /// The problems as people read them, in the order of the file.
+    /// The problems as people read them, in the order of the files.
     pub(crate) fn reports(&self) -> impl Iterator<Item = Report> + '_ {
         self.problems.iter().map(|problem| {
-            Report::new(problem.diagnostic()).with_source_code(NamedSource::new(&self.file, self.text.clone()))
+            let report = Report::new(problem.diagnostic());
+            match self.sources.get(problem.source) {
+                Some(source) => report.with_source_code(NamedSource::new(&source.name, source.text.clone())),
+                None => report,
+            }
         })
     }
 }
@@ -87,7 +107,8 @@ impl fmt::Display for FlowProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.problems.len();
         let problems = if count == 1 { "problem" } else { "problems" };
-        write!(f, "{} has {count} {problems}; nothing was started", self.file)
+        let file = self.sources.first().map_or("the flow", |source| source.name.as_str());
+        write!(f, "{file} has {count} {problems}; nothing was started")
     }
 }
 

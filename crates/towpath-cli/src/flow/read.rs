@@ -1,5 +1,6 @@
 //! From text to drafts: the shape of the file. What the nodes mean to each other is checked later.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -7,16 +8,25 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use towpath::GraphName;
 
+use super::include::{self, DraftInclude};
 use super::node::{DraftNode, NodeReader};
+use super::params::{self, Param};
 use super::problem::Problem;
 
 /// A file as read, with what was wrong so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Drafts {
     pub(super) name: Option<GraphName>,
+    pub(super) fail_fast: bool,
+    pub(super) queues: BTreeMap<String, u16>,
+    pub(super) params: Vec<Param>,
+    pub(super) includes: Vec<DraftInclude>,
     pub(super) nodes: Vec<DraftNode>,
     pub(super) problems: Vec<Problem>,
 }
+
+/// The fields of a flow.
+pub(crate) const FIELDS: [&str; 6] = ["name", "fail_fast", "params", "queues", "include", "node"];
 
 /// A value and where it stands.
 pub(super) type Place<'a, 'i> = &'a Spanned<DeValue<'i>>;
@@ -35,28 +45,35 @@ pub(super) fn read(text: &str, default_name: &str, folder: &Path) -> Result<Draf
         return Err(problems);
     }
     let mut reader = Reader { problems };
-    let mut name = GraphName::new(default_name).ok();
-    let mut nodes = Vec::new();
+    let mut drafts = Drafts { name: GraphName::new(default_name).ok(), ..Drafts::default() };
     for (key, value) in in_order(table.get_ref()) {
         match key.get_ref().as_ref() {
-            "name" => name = reader.name(value),
-            "node" => nodes = reader.nodes(value, folder),
+            "name" => drafts.name = reader.name(value),
+            "fail_fast" => match value.get_ref().as_bool() {
+                Some(fail_fast) => drafts.fail_fast = fail_fast,
+                None => reader.problems.push(wrong_type("`fail_fast`", "true or false", value)),
+            },
+            "params" => drafts.params = params::read(value, &mut reader.problems),
+            "queues" => drafts.queues = reader.queues(value),
+            "include" => drafts.includes = include::read(value, folder, &mut reader.problems),
+            "node" => drafts.nodes = reader.nodes(value, folder),
             other => {
                 let problem =
                     Problem::new(format!("unknown field `{other}`")).at(key.span(), "a flow has no such field");
                 reader.problems.push(problem.did_you_mean(
                     other,
-                    ["name", "node"].into_iter(),
-                    "a flow has a `name` and a table `[node.NAME]` per node",
+                    FIELDS.into_iter(),
+                    "a flow has a `name` and a table `[node.NAME]` per node; see docs/guide/flows.md for more",
                 ));
             }
         }
     }
-    if nodes.is_empty() && reader.problems.is_empty() {
+    if drafts.nodes.is_empty() && drafts.includes.is_empty() && reader.problems.is_empty() {
         let problem = Problem::new("the flow has no node").at(0..0, "no `[node.NAME]` in this file");
         reader.problems.push(problem.help("add a node, such as:\n[node.hello]\nexec = [\"echo\", \"hello\"]"));
     }
-    Ok(Drafts { name, nodes, problems: reader.problems })
+    drafts.problems = reader.problems;
+    Ok(drafts)
 }
 
 /// The entries of a table as the author wrote them.
@@ -102,6 +119,33 @@ impl Reader {
         }
     }
 
+    /// How many commands of a queue run at once.
+    fn queues(&mut self, value: Place<'_, '_>) -> BTreeMap<String, u16> {
+        let mut queues = BTreeMap::new();
+        let Some(table) = value.get_ref().as_table() else {
+            self.problems.push(wrong_type("`queues`", "a table", value).help("write queues = { disk = 1 }"));
+            return queues;
+        };
+        for (key, value) in in_order(table) {
+            let name = key.get_ref().as_ref();
+            let count = value.get_ref().as_integer().and_then(|n| n.as_str().parse::<u16>().ok());
+            let is_name = !name.is_empty()
+                && name.len() <= QUEUE_BYTES_MAX
+                && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b));
+            if !is_name {
+                let problem = Problem::new("a queue cannot be named so");
+                let allowed = format!("use 1 to {QUEUE_BYTES_MAX} of a-z 0-9 _ -");
+                self.problems.push(problem.at(key.span(), allowed));
+            } else if let Some(count) = count.filter(|count| (1..=1_000).contains(count)) {
+                queues.insert(name.to_owned(), count);
+            } else {
+                let problem = Problem::new(format!("the queue `{name}` needs a number of commands at once"));
+                self.problems.push(problem.at(value.span(), "use 1 to 1000"));
+            }
+        }
+        queues
+    }
+
     fn nodes(&mut self, value: Place<'_, '_>, folder: &Path) -> Vec<DraftNode> {
         let Some(table) = value.get_ref().as_table() else {
             let problem = wrong_type("`node`", "a table per node", value);
@@ -110,7 +154,8 @@ impl Reader {
         };
         let entries = in_order(table);
         let nodes = entries.into_iter().filter_map(|(key, value)| {
-            NodeReader { problems: &mut self.problems, folder }.read(key.get_ref(), key.span(), value)
+            let reader = NodeReader { problems: &mut self.problems, folder, expressions: Vec::new() };
+            reader.read(key.get_ref(), key.span(), value)
         });
         nodes.collect()
     }
@@ -164,3 +209,6 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
 fn visible(text: &str, span: Range<usize>) -> Range<usize> {
     if span.start >= text.len() { text.trim_end().len()..text.trim_end().len() } else { span }
 }
+
+/// The queue of a flow is named by its graph; this follows it within the limit of a queue's name.
+const QUEUE_BYTES_MAX: usize = 20;

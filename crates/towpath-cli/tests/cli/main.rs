@@ -5,8 +5,10 @@
 
 mod addresses;
 mod bad_input;
+mod flow_keys;
 mod flows;
 mod gate;
+mod graph_json;
 mod interrupt;
 mod json;
 mod output;

@@ -40,6 +40,25 @@ impl Served {
     }
 }
 
+#[test]
+fn what_a_store_does_is_printed_once_where_there_is_no_terminal() {
+    let folder = Folder::with_flow(FLOW);
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 0);
+    let seen = folder.run(&["top"]);
+    assert_eq!(seen.code, 0, "{}", seen.stderr);
+    assert!(seen.stdout.contains("QUEUE") && seen.stdout.contains("running 0"), "{}", seen.stdout);
+    assert!(!seen.stdout.contains('\x1b'), "{}", seen.stdout);
+}
+
+#[test]
+fn shells_are_told_how_to_complete() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.run(&["completions", shell]);
+        assert!(script.code == 0 && script.stdout.contains("no-login"), "{shell}: {}", script.stderr);
+    }
+}
+
 const FLOW: &str = "name = \"f\"\n[node.a]\nexec = [\"true\"]\n";
 
 #[test]

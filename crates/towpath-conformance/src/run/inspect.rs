@@ -1,6 +1,6 @@
 //! Questions: how jobs, graphs, queues, workers and tables stand.
 
-use towpath_core::store::{GraphFilter, JobFilter, Page, StoreResult, Wanted};
+use towpath_core::store::{GraphFilter, JobFilter, JobShape, Page, StoreResult, Wanted};
 use towpath_core::{GraphEnd, Kind, NodeName, Queue, State};
 
 use crate::args::Args;
@@ -11,7 +11,7 @@ use crate::say;
 use crate::subject::Subject;
 
 impl<S: Subject> Runner<S> {
-    pub(super) async fn inspect(&mut self, verb: &str, args: Args) -> Answer {
+    pub(super) async fn inspect(&mut self, verb: &str, mut args: Args) -> Answer {
         match verb {
             "jobs" => return self.jobs(args).await,
             "graphs" => return self.graphs(args).await,
@@ -41,6 +41,10 @@ impl<S: Subject> Runner<S> {
                 let say = self.say();
                 let page = Page { after: None, limit: 1_000 };
                 store.inspect().audit(page).await.map(|all| all.iter().map(|line| say.audit(line)).collect())
+            }
+            "counts" => {
+                let most = args.number("most")?.unwrap_or(u32::MAX);
+                store.inspect().counts(most).await.map(|counts| vec![say::state_counts(&counts)])
             }
             "census" => store.inspect().census().await.map(|census| vec![say::census(&census)]),
             "migrate" => store.migrate().await.map(|m| vec![format!("schema {} to {}", m.from, m.to)]),
@@ -128,6 +132,7 @@ impl<S: Subject> Runner<S> {
             queue: args.read("queue", |text| parsed(Queue::new(text)))?,
             kind: args.read("kind", |text| parsed(Kind::new(text)))?,
             graph: args.raw("graph").map(|name| self.names.graph(&name)),
+            shape: if args.flag("runs") { JobShape::Run } else { JobShape::Any },
         };
         let page = self.read_page(&mut args)?;
         args.finish()?;

@@ -116,7 +116,7 @@ impl Store {
     }
 
     fn index(&mut self, table: &str, columns: &str, note: String) {
-        self.indexes.push(Index { table: table.into(), columns: columns.into(), note });
+        self.indexes.push(Index { table: table.into(), columns: columns.replace('"', ""), note });
     }
 }
 

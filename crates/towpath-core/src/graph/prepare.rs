@@ -6,6 +6,7 @@ use super::problem::{GraphProblem, InvalidGraph};
 use super::{
     Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, VerdictTable,
 };
+use crate::builtin;
 use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
 use crate::limits;
@@ -349,7 +350,7 @@ impl Check {
             if let Some(other) = ids.insert(node.job.id, &node.name) {
                 check.problems.push(GraphProblem::DuplicateJob(node.job.id, other.clone(), node.name.clone()));
             }
-            if node.job.kind.is_reserved() {
+            if node.job.kind.is_reserved() && !builtin::is_kind(&node.job.kind) {
                 let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
@@ -527,10 +528,13 @@ impl Check {
 }
 
 /// The name nearest to `missing`, if one is near: at most a third of its letters differ.
-fn similar<'a>(missing: &str, names: impl Iterator<Item = &'a NodeName>) -> Option<&'a NodeName> {
+pub(super) fn similar<'a, N>(missing: &str, names: impl Iterator<Item = &'a N>) -> Option<&'a N>
+where
+    N: AsRef<str> + ?Sized + 'a,
+{
     let near = missing.chars().count().div_ceil(3);
     names
-        .map(|name| (distance(missing, name.as_str()), name))
+        .map(|name| (distance(missing, name.as_ref()), name))
         .filter(|(d, _)| *d <= near)
         .min_by_key(|(d, _)| *d)
         .map(|(_, n)| n)

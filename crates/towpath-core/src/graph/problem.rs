@@ -99,6 +99,8 @@ pub enum GraphProblem {
     Job(NodeName, String),
     /// The graph's own input breaks a limit.
     Input(String),
+    /// The text that describes it is wrong, beside its nodes.
+    Document(String),
 }
 
 impl fmt::Display for GraphProblem {
@@ -175,6 +177,7 @@ impl fmt::Display for GraphProblem {
             }
             Self::Job(node, problem) => write!(f, "node {node}: {problem}"),
             Self::Input(problem) => write!(f, "the graph's input: {problem}"),
+            Self::Document(problem) => f.write_str(problem),
         }
     }
 }

@@ -5,11 +5,11 @@ use std::ops::Bound;
 
 use crate::graph::Compensation;
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::StopReason;
+use crate::lifecycle::{End, StopReason};
 use crate::name::{Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
-    JobFilter, JobLine, NodeLine, Page, QueueLine, RunLine, StoreResult, WorkerLine,
+    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StoreResult, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -55,6 +55,14 @@ impl Inspect for MemoryStore {
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
         Box::pin(async move { self.read("list the audit", |tables| tables.audit_lines(page)) })
+    }
+
+    fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
+        Box::pin(async move { self.read("count jobs", |tables| tables.state_counts(most)) })
+    }
+
+    fn revision(&self) -> BoxFuture<'_, StoreResult<u64>> {
+        Box::pin(async move { self.read("look for changes", |tables| tables.writes) })
     }
 
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
@@ -115,6 +123,7 @@ impl Tables {
         let lines = jobs.filter_map(|(key, _)| self.job_line(key)).filter(|line| {
             filter.state.is_none_or(|state| line.state == state)
                 && filter.queue.as_ref().is_none_or(|queue| line.queue == *queue)
+                && (filter.shape == JobShape::Any || self.run.contains_key(&line.key))
                 && filter.kind.as_ref().is_none_or(|kind| line.kind == *kind)
                 && filter.graph.is_none_or(|graph| line.node.as_ref().is_some_and(|node| node.graph == graph))
         });
@@ -253,6 +262,23 @@ impl Tables {
             outcome: row.outcome.clone(),
         });
         lines.take(length(page)).collect()
+    }
+
+    fn state_counts(&self, most: u32) -> StateCounts {
+        let most = u64::from(most);
+        let capped = |count: usize| (count as u64).min(most);
+        let ended = |is: fn(End) -> bool| capped(self.ended.values().filter(|row| is(row.end)).count());
+        StateCounts {
+            ready: capped(self.ready.len()),
+            later: capped(self.later.len()),
+            running: capped(self.running.values().filter(|row| row.with == With::Handler).count()),
+            blocked: capped(self.blocked.len()),
+            dead: ended(|end| end == End::Dead),
+            quarantined: ended(|end| end == End::Quarantined),
+            cancelled: ended(|end| end == End::Cancelled),
+            skipped: ended(|end| matches!(end, End::Skipped(_))),
+            open_graphs: capped(self.graph.values().filter(|row| row.over.is_none()).count()),
+        }
     }
 
     fn census(&self) -> Census {

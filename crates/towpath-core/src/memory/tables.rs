@@ -19,6 +19,8 @@ pub(super) type Key = i64;
 /// The tables of `docs/store.md`, and the indexes that their constraints and the verbs need.
 #[derive(Default)]
 pub(super) struct Tables {
+    /// How many verbs have written, or tried to.
+    pub(super) writes: u64,
     last_key: Key,
     lanes: BTreeMap<(Queue, Kind, u16), Key>,
 

@@ -43,6 +43,13 @@ pub trait Inspect: Send + Sync {
     /// What operators have done, newest first.
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>>;
 
+    /// How many jobs stand how, each counted up to `most` and no further. What is there only for the engine's own sake
+    /// (a hidden node, a graph that is being deleted) may be counted with the others.
+    fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>>;
+
+    /// A number that is another one after anything was written. It may change without.
+    fn revision(&self) -> BoxFuture<'_, StoreResult<u64>>;
+
     /// How many rows each table has, for tests and for diagnosis.
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>>;
 }
@@ -73,6 +80,41 @@ pub struct JobFilter {
     pub kind: Option<Kind>,
     /// Of this graph.
     pub graph: Option<GraphId>,
+    /// Of this shape.
+    pub shape: JobShape,
+}
+
+/// What a job is besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobShape {
+    /// Any job.
+    #[default]
+    Any,
+    /// A run: it has a journal.
+    Run,
+}
+
+/// Jobs by state, each counted up to a limit: a count that reaches it means that or more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// Could be claimed now.
+    pub ready: u64,
+    /// Not due yet.
+    pub later: u64,
+    /// Under a lease, with a handler.
+    pub running: u64,
+    /// No worker can run them.
+    pub blocked: u64,
+    /// Ended dead.
+    pub dead: u64,
+    /// Ended quarantined.
+    pub quarantined: u64,
+    /// Ended cancelled.
+    pub cancelled: u64,
+    /// Ended skipped, of both kinds.
+    pub skipped: u64,
+    /// Graphs that have not ended.
+    pub open_graphs: u64,
 }
 
 /// Which graphs.

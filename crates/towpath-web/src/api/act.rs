@@ -14,7 +14,7 @@ use super::idempotency::Key;
 use super::{json, read_body};
 use crate::app::Ctx;
 use crate::look;
-use crate::orders::{self, Done, ToSend};
+use crate::orders::{self, Done, Requeued, ToSend};
 use crate::problem::Problem;
 
 #[derive(Debug, Default, Deserialize)]
@@ -79,6 +79,30 @@ pub(super) async fn terminate_job(
     let order = async {
         let why: Why = read_body(&headers, &body)?;
         orders::terminate_job(&ctx, job_id(&id)?, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PutBack {
+    reason: String,
+    input: Option<Box<RawValue>>,
+    even_succeeded: bool,
+}
+
+pub(super) async fn requeue_job(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let asked: PutBack = read_body(&headers, &body)?;
+        let requeued =
+            Requeued { reason: &asked.reason, input: asked.input.as_deref(), even_succeeded: asked.even_succeeded };
+        orders::requeue_job(&ctx, job_id(&id)?, requeued).await
     };
     once(&ctx, &headers, &uri, &body, order).await
 }

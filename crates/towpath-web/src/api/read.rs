@@ -4,7 +4,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
-use towpath::core::store::JobLine;
+use towpath::core::store::{JobLine, JobShape};
 use towpath::inspect::JobDetail;
 
 use super::json;
@@ -34,7 +34,7 @@ pub(super) struct JobsQuery {
 pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
     let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
-    let (lines, next) = list_jobs(&ctx, &JobQuery { state, queue, kind, graph }, &page).await?;
+    let (lines, next) = list_jobs(&ctx, &JobQuery { state, queue, kind, graph, shape: JobShape::Any }, &page).await?;
     Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
 }
 
@@ -58,6 +58,14 @@ pub(crate) async fn list_jobs(
 /// The cursor after a full page.
 pub(crate) fn next<T>(lines: &[T], limit: u32, key: impl Fn(&T) -> i64) -> Option<String> {
     lines.last().filter(|_| lines.len() >= limit as usize).map(|line| key(line).to_string())
+}
+
+pub(super) async fn runs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
+    let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
+    let page = PageQuery { after, limit };
+    let which = JobQuery { state, queue, kind, graph, shape: JobShape::Run };
+    let (lines, next) = list_jobs(&ctx, &which, &page).await?;
+    Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
 }
 
 pub(super) async fn job(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {

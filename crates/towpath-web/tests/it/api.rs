@@ -60,6 +60,9 @@ async fn every_view_answers_as_described(subject: Subject) {
     assert_eq!(journal["items"][0]["what"], "began");
     assert!(journal["items"].as_array().unwrap().iter().any(|line| line["op"]["name"] == "greet"), "{journal}");
 
+    let runs = site.json("/api/runs").await;
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1, "{runs}");
+
     let workers = site.json("/api/workers").await;
     assert_eq!((&workers["items"][0]["name"], &workers["items"][0]["lives"]), (&json!("a worker <b>"), &json!(true)));
     assert_eq!(site.json("/api/audit").await["items"], json!([]));
@@ -95,6 +98,12 @@ async fn orders_are_carried_out_and_recorded(subject: Subject) {
     assert_eq!((done.status, &done.json()["outcome"]), (StatusCode::OK, &json!("ended")), "{}", done.body);
     let again = site.ask(Method::POST, &format!("/api/jobs/{}/cancel", works.unserved), None).await;
     assert_eq!(again.json()["outcome"], "unchanged");
+    let back = site.post(&format!("/api/jobs/{}/requeue", works.unserved), json!({ "input": { "big": 2 } })).await;
+    assert_eq!(back.json()["outcome"], "requeued", "{}", back.body);
+    let job = site.json(&format!("/api/jobs/{}", works.unserved)).await;
+    assert_eq!((&job["state"], &job["input"]["json"]["big"]), (&json!("ready"), &json!(2)));
+    let refused = site.post(&format!("/api/jobs/{}/requeue", works.succeeded), json!({})).await;
+    assert_eq!(refused.code(), "conflict");
     let graph = site.post(&format!("/api/graphs/{}/cancel", works.graph), json!({})).await;
     assert_eq!(graph.json()["outcome"], "unchanged", "it has ended");
     let run = site.post(&format!("/api/runs/{}/terminate", part(NASTY)), json!({ "reason": "enough" })).await;

@@ -4,6 +4,7 @@
 
 mod api;
 mod gate;
+mod pages;
 mod site;
 mod stores;
 mod works;

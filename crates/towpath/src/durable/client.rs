@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::Entry;
 use towpath_core::store::{Arrival, CancelNote, Changed, Delivery, Ended, Enqueue, Item, Placed, Refusal};
-use towpath_core::{Cause, End, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp};
+use towpath_core::{
+    Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
+};
 
 use super::function::Durable;
 use super::signal::Signal;
@@ -129,6 +131,17 @@ impl Client {
             Ok(Arrival::new(run, Label::new(signal.name)?, payload))
         };
         SignalBuilder { client: self, arrival: encode() }
+    }
+
+    /// Sends a signal to a node that waits for it ([`GraphBuilder::wait_for`](crate::GraphBuilder::wait_for)), or will.
+    pub fn signal_node<T: Serialize>(
+        &self,
+        graph: GraphId,
+        node: &str,
+        signal: Signal<T>,
+        payload: &T,
+    ) -> SignalBuilder<'_> {
+        self.signal(&format!("{graph}/{node}"), signal, payload)
     }
 
     /// Asks a run to cancel: its function is dropped where it waits, its undos run, and it ends as cancelled. One that has

@@ -200,10 +200,16 @@ impl<'r> Cx<'r> {
     /// Waits for the next signal of this name. One that came before is there already, and each is taken by one wait.
     #[track_caller]
     pub fn signal<T: DeserializeOwned + 'static>(&self, signal: Signal<T>) -> Op<'r, T> {
+        self.signal_named(Label::from_stored(signal.name))
+    }
+
+    /// Waits for the next signal of a name that is known at run time only.
+    #[track_caller]
+    pub(crate) fn signal_named<T: DeserializeOwned + 'static>(&self, name: Label) -> Op<'r, T> {
         let place = Location::caller();
         let pos = self.ops().claim();
-        let ident = Ident { kind: OpKind::Signal, name: signal.name.into(), version: 0, input: 0 };
-        let wants = Wants::Signal(Label::from_stored(signal.name));
+        let ident = Ident { kind: OpKind::Signal, name: name.to_string().into(), version: 0, input: 0 };
+        let wants = Wants::Signal(name);
         let decode = |outcome: &Outcome| outcome.decode().map_err(|e| e.problem);
         Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decode)
     }

@@ -69,6 +69,15 @@ impl<I, O, E> Durable<I, O, E> {
         Self { name, version, max_duration, body }
     }
 
+    /// A function of the product's own, whose name no application can give.
+    pub(crate) const fn builtin(
+        name: &'static str,
+        max_duration: Duration,
+        body: &'static dyn DurableFn<I, O, E>,
+    ) -> Self {
+        Self { name, version: 1, max_duration, body }
+    }
+
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.name

@@ -1,12 +1,16 @@
 //! A graph that was checked: a value to look at, and to enqueue.
 
 use towpath_core::store::{Item, Placed};
-use towpath_core::{GraphEnd, GraphId, GraphName, NewEdge, Payload, Picture, PreparedGraph, PreparedNode};
+use towpath_core::{
+    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, Need, NewEdge, NewGraph, NewNode, Payload, Picture,
+    PreparedGraph, PreparedNode, Role,
+};
 
-use super::{GraphAppend, GraphBuilder};
+use super::{GraphAppend, GraphBuilder, conditions};
 use crate::client::{Client, JobHandle};
 use crate::error::{Error, OutputError};
 use crate::job::Job;
+use crate::random;
 
 /// A graph that [`GraphBuilder::build`] has checked. Nothing of it is written yet.
 #[derive(Clone, Debug)]
@@ -24,6 +28,61 @@ impl Graph {
     /// Begins nodes for a graph that is stored, be it live or ended: [`GraphAppend`].
     pub fn append(graph: GraphId) -> GraphAppend {
         GraphAppend::new(graph)
+    }
+
+    /// Reads a graph that is written as JSON: the text that [`NewGraph::from_json`] reads, checked as a whole.
+    ///
+    /// ```
+    /// # use towpath::Graph;
+    /// let graph = Graph::from_json(r#"{ "name": "mails", "nodes": [{ "name": "send", "kind": "send-mail", "input": 7 }] }"#)?;
+    /// assert_eq!(graph.nodes().len(), 1);
+    /// # Ok::<_, towpath::InvalidGraph>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn from_json(text: &str) -> Result<Self, InvalidGraph> {
+        Self::of_new(NewGraph::from_json(text, random::graph_id())?)
+    }
+
+    /// Checks a graph that was put together by hand.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn of_new(graph: NewGraph) -> Result<Self, InvalidGraph> {
+        let (name, edges) = (graph.name.clone(), graph.edges.clone());
+        let mut problems = conditions::check(&graph.nodes, &graph.edges);
+        match graph.prepare() {
+            Ok(prepared) if problems.is_empty() => Ok(Self::new(prepared, edges)),
+            Ok(_) => Err(InvalidGraph { graph: name.to_string(), problems }),
+            Err(invalid) => {
+                problems.splice(..0, invalid.problems);
+                Err(InvalidGraph { graph: invalid.graph, problems })
+            }
+        }
+    }
+
+    /// The graph as JSON, without ids: [`Graph::from_json`] makes another graph of it that is the same otherwise.
+    ///
+    /// # Errors
+    /// What has no written form, each problem naming its node.
+    pub fn to_json(&self) -> Result<String, InvalidGraph> {
+        let nodes = self.nodes().iter().map(|node| NewNode {
+            name: node.name.clone(),
+            job: node.job.clone(),
+            need: if node.role.has(Role::AT_LEAST) { Need::AtLeast(node.counters.need) } else { Need::All },
+            failure: if node.role.has(Role::MAY_FAIL) { FailureMode::MayFail } else { FailureMode::Counts },
+            guards: node.guards.map(|at| self.nodes()[at].name.clone()),
+        });
+        NewGraph {
+            id: self.id(),
+            name: self.name().clone(),
+            rules: *self.prepared.rules(),
+            input: self.input().cloned(),
+            nodes: nodes.collect(),
+            edges: self.edges.clone(),
+        }
+        .to_json()
     }
 
     pub(super) fn new(prepared: PreparedGraph, edges: Vec<NewEdge>) -> Self {

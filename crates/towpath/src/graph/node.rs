@@ -238,7 +238,7 @@ impl<'g, J> Node<'g, J> {
         })
     }
 
-    fn with(self, change: impl FnOnce(&mut NewJob)) -> Self {
+    pub(super) fn with(self, change: impl FnOnce(&mut NewJob)) -> Self {
         self.graph.change(self.place, |node| change(&mut node.job));
         self
     }

@@ -5,6 +5,7 @@
 mod append;
 mod blocked;
 mod builder;
+mod builtin;
 mod cancel_run;
 mod compile;
 mod durable;

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-/// Reads a whole number and a unit.
+/// Reads a whole number and a unit, at least 1 ms and at most ten years.
+///
+/// ```
+/// # use std::time::Duration;
+/// assert_eq!(towpath_core::duration::parse("90s"), Ok(Duration::from_secs(90)));
+/// ```
 ///
 /// # Errors
 /// Says what is wrong with the text.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
@@ -31,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// What to do about a text that is none: what was meant, if that can be seen.
-pub(super) fn help(text: &str) -> String {
+pub fn help(text: &str) -> String {
     match meant(text) {
         Some(meant) => format!("did you mean {meant:?}? {HELP}"),
         None => HELP.to_owned(),

@@ -1,0 +1,122 @@
+//! Graphs as JSON: a text is read into the same [`NewGraph`] that the builder makes, or says everything that is wrong.
+//!
+//! The text is not trusted: unknown fields are refused, and the jobs' ids follow from the graph's own, so that none of
+//! its nodes can be another graph's. What the nodes mean to each other is checked by [`NewGraph::prepare`], as ever.
+
+mod fields;
+mod node;
+mod schema;
+mod write;
+
+pub use schema::schema;
+
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+use super::{GraphProblem, GraphRules, InvalidGraph, NewGraph};
+use crate::id::GraphId;
+use crate::limits;
+use crate::name::GraphName;
+use crate::payload::Payload;
+use fields::{Fields, Reader, Whose};
+
+/// The fields of a graph, in the order in which they are written.
+const FIELDS: [&str; 7] = ["id", "name", "input", "fail_fast", "keep", "keep_failed", "nodes"];
+
+impl NewGraph {
+    /// Reads a graph that is written as JSON; `docs/graph.schema.json` describes the text. `fresh` is its id if it names
+    /// none.
+    ///
+    /// ```
+    /// # use towpath_core::{GraphId, NewGraph};
+    /// let fresh = GraphId::from_bytes([7; 16]);
+    /// let text = r#"{
+    ///     "name": "checkout",
+    ///     "nodes": [
+    ///         { "name": "price", "kind": "price", "input": { "cart": 7 } },
+    ///         { "name": "charge", "kind": "charge", "after": "price", "retry": 3 }
+    ///     ]
+    /// }"#;
+    /// let graph = NewGraph::from_json(text, fresh)?;
+    /// assert_eq!((graph.nodes.len(), graph.edges.len()), (2, 1));
+    /// # Ok::<_, towpath_core::InvalidGraph>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong with it: with the text, and with the graph as far as it could be read.
+    pub fn from_json(text: &str, fresh: GraphId) -> Result<Self, InvalidGraph> {
+        let unnamed = |problem: String| InvalidGraph {
+            graph: "of this text".into(),
+            problems: vec![GraphProblem::Document(problem)],
+        };
+        if text.len() > limits::BATCH_BYTES_MAX {
+            let (bytes, max) = (text.len(), limits::BATCH_BYTES_MAX);
+            return Err(unnamed(format!("it has {bytes} bytes, at most {max} are allowed")));
+        }
+        let fields: Fields<'_> = serde_json::from_str(text).map_err(|e| {
+            let what = if e.is_data() { "it is no JSON object with fields" } else { "it is no JSON" };
+            unnamed(format!("{what}: {e}"))
+        })?;
+        let mut reader = Reader::default();
+        let (graph, shown) = read(&mut reader, &fields, fresh);
+        let mut problems = reader.into_problems();
+        if problems.is_empty() {
+            return Ok(graph);
+        }
+        // What the graph is to itself is said as well, beside what could not be read.
+        if let Err(invalid) = graph.prepare() {
+            problems.extend(invalid.problems.into_iter().filter(|p| *p != GraphProblem::Empty));
+        }
+        Err(InvalidGraph { graph: shown, problems })
+    }
+}
+
+/// What can be read of the graph, and how it is shown in errors.
+fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, String) {
+    let mut name = None;
+    let mut graph = NewGraph {
+        id: fresh,
+        name: GraphName::from_stored("graph"),
+        rules: GraphRules::default(),
+        input: None,
+        nodes: Vec::new(),
+        edges: Vec::new(),
+    };
+    // The ids of nodes follow from the graph's, which may stand anywhere.
+    let mut nodes: Option<&RawValue> = None;
+    let whose = Whose::Graph;
+    reader.fields(fields, &whose, &FIELDS, |reader, field, value| match field {
+        "id" => graph.id = reader.parsed::<GraphId>(&whose, field, value).unwrap_or(fresh),
+        "name" => name = Some(reader.parsed::<GraphName>(&whose, field, value)),
+        "input" => graph.input = Some(Payload::json_bytes(value.get().to_owned())),
+        "fail_fast" => graph.rules.fail_fast = reader.flag(&whose, field, value),
+        "keep" => graph.rules.keep_us = reader.duration(&whose, field, value).map(micros),
+        "keep_failed" => graph.rules.keep_failed_us = reader.duration(&whose, field, value).map(micros),
+        _ => nodes = Some(value),
+    });
+    match name {
+        Some(Some(name)) => graph.name = name,
+        Some(None) => {}
+        None => reader.problem(&whose, "it has no `name`: add one, for people"),
+    }
+    match nodes {
+        Some(nodes) => {
+            for (place, value) in reader.list(&whose, "nodes", nodes).into_iter().enumerate() {
+                node::read(reader, &mut graph, place, value);
+            }
+            if graph.nodes.is_empty() && !reader.has_problems() {
+                reader.problem(&whose, "it has no node: add one to `nodes`");
+            }
+        }
+        None => reader.problem(&whose, "it has no `nodes`: add the list of its nodes"),
+    }
+    let shown = graph.name.to_string();
+    (graph, shown)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

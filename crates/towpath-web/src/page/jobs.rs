@@ -1,0 +1,129 @@
+//! The list of jobs, with its filters.
+
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use towpath::core::store::{JobLine, JobShape};
+
+use super::{Page, act, badge, empty, pager, when};
+use crate::api::read::{asked, list_jobs};
+use crate::app::Ctx;
+use crate::look::{JobQuery, PageQuery, STATE_WORDS};
+use crate::problem::Problem;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ListQuery {
+    pub(super) state: String,
+    pub(super) queue: String,
+    pub(super) kind: String,
+    pub(super) graph: String,
+    pub(super) after: String,
+    pub(super) done: String,
+}
+
+impl ListQuery {
+    pub(super) fn which(&self) -> JobQuery {
+        let Self { state, queue, kind, graph, .. } = self.clone();
+        JobQuery { state, queue, kind, graph, ..JobQuery::default() }
+    }
+
+    /// Its pairs, for links to the same jobs.
+    pub(super) fn pairs(&self) -> [(&'static str, &str); 4] {
+        [("state", &self.state), ("queue", &self.queue), ("kind", &self.kind), ("graph", &self.graph)]
+    }
+
+    pub(super) fn is_filtered(&self) -> bool {
+        self.pairs().iter().any(|(_, value)| !value.is_empty())
+    }
+}
+
+pub(super) async fn page(
+    ctx: Ctx,
+    headers: HeaderMap,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let part = PageQuery { after: query.after.clone(), ..PageQuery::default() };
+    let (lines, next) = list_jobs(&ctx, &query.which(), &part).await?;
+    let older = next.map(|next| ctx.base.query(&["jobs"], &[&query.pairs()[..], &[("after", &next)]].concat()));
+    let newest = (!query.after.is_empty()).then(|| ctx.base.query(&["jobs"], &query.pairs()));
+    let title = match query.state.as_str() {
+        "" => "Jobs".to_owned(),
+        "dead" => "Dead letters".to_owned(),
+        state => format!("Jobs, {state}"),
+    };
+    let possible = act::ToMany::possible(&ctx, &query);
+    let body = html! {
+        div.head {
+            h1 { (title) }
+            @if let Some((what, word)) = possible.filter(|_| !lines.is_empty()) {
+                div.acts { a.button href=(ctx.base.query(&["jobs", "many"], &[&[("do", what.word())], &query.pairs()[..]].concat())) { (word) } }
+            }
+        }
+        (act::done(&query.done))
+        (filters(&ctx, &query))
+        section.card {
+            @if lines.is_empty() {
+                @if query.is_filtered() { (empty("No job is like that.", "Leave a filter out, or look at what has been pruned: ended jobs are kept as long as their retention says.")) }
+                @else { (empty("There are no jobs yet.", "Enqueue one with Client::enqueue, or run a flow file with `towpath run`.")) }
+            } @else { (table(&ctx, &lines)) }
+        }
+        (pager(newest, older))
+    };
+    Ok(Page::new(title, "Jobs", body).answer(&ctx, &headers))
+}
+
+fn filters(ctx: &Ctx, query: &ListQuery) -> Markup {
+    html! {
+        form.filters action=(ctx.base.to(&["jobs"])) role="search" aria-label="Filters" {
+            label { "State"
+                select name="state" {
+                    option value="" { "any" }
+                    @for word in STATE_WORDS { option value=(word) selected[query.state == word] { (word) } }
+                }
+            }
+            label { "Kind" input name="kind" value=(query.kind) maxlength="64" placeholder="any"; }
+            label { "Queue" input name="queue" value=(query.queue) maxlength="64" placeholder="any"; }
+            @if !query.graph.is_empty() { label { "Graph" input name="graph" value=(query.graph) maxlength="36"; } }
+            button type="submit" { "Filter" }
+            @if query.is_filtered() { a.button href=(ctx.base.to(&["jobs"])) { "All" } }
+        }
+    }
+}
+
+/// Jobs, a line each.
+pub(super) fn table(ctx: &Ctx, lines: &[JobLine]) -> Markup {
+    rows(ctx, lines, JobShape::Any)
+}
+
+/// Runs, a line each.
+pub(super) fn run_table(ctx: &Ctx, lines: &[JobLine]) -> Markup {
+    rows(ctx, lines, JobShape::Run)
+}
+
+fn rows(ctx: &Ctx, lines: &[JobLine], shape: JobShape) -> Markup {
+    html! {
+        div.wide { table.cards {
+            thead { tr { th { "Job" } th { "State" } th { "Queue" } th.num { "Attempts" } th { "Enqueued" } th { "Started" } th.num { "Took" } } }
+            tbody { @for line in lines {
+                tr data-key=(line.id) {
+                    td.name {
+                        a href=(ctx.base.to(&["jobs", &line.id.to_string()])) { (line.kind) }
+                        @if let Some(node) = &line.node { " " span.dim.small { "node " (node.name) } }
+                        div.dim.small.mono { (line.id) }
+                    }
+                    td { (badge::of_line(line, shape == JobShape::Run).badge()) @if let Some(due) = line.due.filter(|due| when::is_ahead(*due)) { " " span.dim.small { (when::ago(due)) } } }
+                    td data-l="queue" { (line.queue) }
+                    td.num data-l="attempts" { (line.counters.attempt) @if line.counters.failures > 0 { span.dim { " (" (line.counters.failures) " failed)" } } }
+                    td data-l="enqueued" { (when::ago(line.enqueued_at)) }
+                    td data-l="started" { (when::ago_or_none(line.started_at)) }
+                    td.num data-l="took" { (when::took(line.started_at, line.ended_at)) }
+                }
+            } }
+        } }
+    }
+}

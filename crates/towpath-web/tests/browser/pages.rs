@@ -1,0 +1,198 @@
+//! Every page, what is live on it, and what its buttons do.
+
+use towpath::{Client, End, JobState};
+use towpath_web::{Action, User, WebOptions};
+
+use crate::Served;
+use crate::driver::Browser;
+use crate::stores::{self, Subject};
+use crate::works::{NASTY, Nobody, Say, Works};
+
+/// A test on each of the stores that people run, in a thread that may block.
+macro_rules! in_a_browser {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(super::stores::sqlite()).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                if let Some(subject) = super::stores::postgres().await {
+                    super::$name(subject).await;
+                }
+            })+
+        }
+    };
+}
+
+in_a_browser!(
+    no_page_complains,
+    a_change_is_seen_without_a_touch,
+    buttons_do_what_they_say,
+    who_may_not_act_sees_no_button,
+    many_jobs_are_counted_before_they_are_cancelled,
+);
+
+/// The pages of some work.
+pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
+    vec![
+        ("overview", "/".into()),
+        ("jobs", "/jobs".into()),
+        ("dead", "/jobs?state=dead".into()),
+        ("job", format!("/jobs/{}", works.dead)),
+        ("graphs", "/graphs".into()),
+        ("graph", format!("/graphs/{}", works.graph)),
+        ("failed", format!("/graphs/{}?show=failed", works.graph)),
+        ("runs", "/runs".into()),
+        ("run", format!("/jobs/{}", works.run)),
+        ("queues", "/queues".into()),
+        ("workers", "/workers".into()),
+        ("audit", "/audit".into()),
+    ]
+}
+
+/// Runs what blocks beside the runtime.
+fn browse<T>(with: impl FnOnce(&mut Browser) -> T) -> Option<T> {
+    tokio::task::block_in_place(|| Browser::start().map(|mut browser| with(&mut browser)))
+}
+
+async fn no_page_complains(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    subject.client.cancel(works.unserved, "ann <b>", NASTY).await.unwrap();
+    let served = Served::start(&subject.client, WebOptions::default().instance(NASTY)).await;
+    browse(|browser| {
+        for (name, path) in pages(&works) {
+            browser.go(&format!("{}{path}", served.url));
+            assert_eq!(browser.eval("document.querySelector('#live').textContent != ''"), true, "{name}");
+            browser.until("document.querySelector('#live').textContent == 'live'");
+            assert_eq!(browser.eval("document.querySelectorAll('main script, main b b, main i').length"), 0, "{name}");
+            assert_eq!(
+                browser.eval("document.documentElement.scrollWidth <= innerWidth"),
+                true,
+                "{name}: it is wider than its window"
+            );
+            browser.is_content(name);
+        }
+        for width in [390, 820, 3_840] {
+            browser.window(width, 900, "dark");
+            for (name, path) in pages(&works) {
+                browser.go(&format!("{}{path}", served.url));
+                let wide = browser.eval("document.documentElement.scrollWidth - innerWidth");
+                assert!(wide.as_f64().unwrap() <= 0.0, "{name} at {width}: {wide} too wide");
+                browser.is_content(name);
+            }
+        }
+        browser.go(&format!("{}/find?q={}", served.url, works.run));
+        assert!(browser.eval("document.querySelector('h1').textContent").as_str().unwrap().contains("<script>"));
+        browser.is_content("find");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_change_is_seen_without_a_touch(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default()).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.go(&format!("{}/jobs?kind=nobody", served.url));
+        browser.until("document.querySelector('#live').textContent == 'live'");
+        browser.eval(
+            "document.querySelector('[name=queue]').focus(), document.querySelector('[name=queue]').value = 'typed'",
+        );
+        let id = runtime.block_on(subject.client.enqueue(&Nobody { big: 7 })).unwrap().id();
+        browser.until(&format!("document.querySelector('main').textContent.includes('{id}')"));
+        assert_eq!(browser.eval("document.activeElement.value"), "typed", "what is being typed stays");
+
+        browser.go(&format!("{}/jobs/{}", served.url, works.run));
+        browser.until("document.querySelector('#live').textContent == 'live'");
+        let paid = subject.client.signal(NASTY, crate::works::PAID, &5);
+        runtime.block_on(async { paid.await }).unwrap();
+        browser.until("document.querySelector('main .head .st-succeeded')");
+        browser.is_content("live");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn state(client: &Client, job: towpath::JobId) -> JobState {
+    client.inspect().job(job).await.unwrap().unwrap().line.state
+}
+
+async fn buttons_do_what_they_say(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        let click = |browser: &mut Browser, what: &str, fill: &str| {
+            browser.eval("document.querySelectorAll('.act').forEach(menu => menu.open = true)");
+            browser.eval(fill);
+            browser.eval(&format!("document.querySelector('button[value={what}]').click()"));
+            browser.loaded(what);
+            browser.until("document.querySelector('main .alert.run')");
+        };
+        let reason = "document.querySelectorAll('[name=reason]').forEach(field => field.value = 'no \"use\"')";
+        browser.go(&format!("{}/jobs/{}", served.url, works.unserved));
+        click(browser, "cancel", reason);
+        assert_eq!(runtime.block_on(state(&subject.client, works.unserved)), JobState::Ended(End::Cancelled));
+
+        browser.go(&format!("{}/jobs/{}", served.url, works.unserved));
+        click(browser, "requeue", reason);
+        assert_eq!(runtime.block_on(state(&subject.client, works.unserved)), JobState::Ready);
+
+        browser.go(&format!("{}/jobs/{}", served.url, works.run));
+        let signal = "document.querySelector('[name=name]').value = 'paid', document.querySelector('[name=payload]').value = '250'";
+        click(browser, "signal", signal);
+        browser.until("document.querySelector('main .head .st-succeeded')");
+
+        let audit = runtime.block_on(subject.client.inspect().audit(Client::first_page(10))).unwrap();
+        assert_eq!(audit.len(), 2, "{audit:?}");
+        assert!(audit.iter().all(|line| line.actor == "ann" && line.reason == "no \"use\""), "{audit:?}");
+        browser.is_content("buttons");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn who_may_not_act_sees_no_button(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let access = |_: &User, action: Action| !action.is_write();
+    let served = Served::start(&subject.client, WebOptions::default().access(access)).await;
+    browse(|browser| {
+        for (name, path) in pages(&works) {
+            browser.go(&format!("{}{path}", served.url));
+            assert_eq!(browser.eval("document.querySelectorAll('main form[method=post]').length"), 0, "{name}");
+        }
+        // One who writes the form by hand is told.
+        let form = format!(
+            "fetch('/jobs/{}/act', {{ method: 'POST', body: new URLSearchParams({{ do: 'cancel' }}) }}).then(r => r.status)",
+            works.unserved
+        );
+        assert_eq!(browser.eval(&form), 403);
+    });
+    works.worker.shutdown().await;
+}
+
+async fn many_jobs_are_counted_before_they_are_cancelled(subject: Subject) {
+    let client = &subject.client;
+    for big in 0..30 {
+        client.enqueue(&Nobody { big }).await.unwrap();
+    }
+    client.enqueue(&Say::ok("stays")).await.unwrap();
+    let served = Served::start(client, WebOptions::default()).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.go(&format!("{}/jobs?kind=nobody", served.url));
+        browser.eval("document.querySelector('.head .acts a').click()");
+        browser.loaded("the question");
+        assert_eq!(browser.eval("document.querySelector('h1').textContent"), "Cancel 30 jobs?");
+        // What comes after the count is not meant.
+        runtime.block_on(client.enqueue(&Nobody { big: 31 })).unwrap();
+        browser.eval("document.querySelector('main form button').click()");
+        browser.loaded("the answer");
+        browser.until("document.querySelector('main .alert').textContent.includes('30 jobs')");
+        browser.is_content("many");
+        let counts = runtime.block_on(client.inspect().counts(100)).unwrap();
+        assert_eq!((counts.cancelled, counts.ready), (30, 2));
+    });
+}

@@ -1,0 +1,106 @@
+//! Pages without a browser: where they link to, what they hide, and what a second look costs.
+
+use axum::body::Body;
+use axum::http::Request;
+use towpath::Client;
+use towpath_web::WebOptions;
+
+use crate::site::Site;
+use crate::stores;
+use crate::works::{Nobody, Say, Works};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_link_of_a_mounted_page_leads_to_where_it_is_mounted() {
+    let client = stores::memory().client;
+    let works = Works::start(&client).await;
+    let site = Site::under("/ops/towpath", &client, WebOptions::default());
+    let paths = [
+        String::new(),
+        "/jobs".into(),
+        format!("/jobs/{}", works.dead),
+        format!("/jobs/{}", works.run),
+        "/graphs".into(),
+        format!("/graphs/{}", works.graph),
+        format!("/graphs/{}?show=failed", works.graph),
+        format!("/graphs/{}?show=all", works.graph),
+        "/runs".into(),
+        "/queues".into(),
+        "/workers".into(),
+        "/audit".into(),
+        "/jobs/many?do=cancel&state=ready".into(),
+        "/nowhere".into(),
+    ];
+    let mut seen = 0;
+    for path in paths {
+        let page = site.get(&format!("/ops/towpath{path}")).await;
+        assert_eq!(page.status, if path == "/nowhere" { 404 } else { 200 }, "{path}: {}", page.body);
+        for attribute in ["href=\"", "action=\"", "src=\""] {
+            for link in page.body.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap()) {
+                let is_ours = link.starts_with("/ops/towpath") || link.starts_with('#') || link.starts_with("data:");
+                assert!(is_ours, "{path} links to {link}");
+                seen += 1;
+            }
+        }
+        assert!(!page.body.contains("<script>alert"), "{path}");
+        assert!(!page.body.contains(" style=\"") && !page.body.contains(" onclick"), "{path}");
+    }
+    assert!(seen > 100);
+    works.worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_page_that_has_not_changed_is_not_sent_again() {
+    let client = stores::memory().client;
+    let site = Site::new(&client, WebOptions::default());
+    let page = site.get("/jobs").await.body;
+    let tag = page.split("data-tag=\"").nth(1).unwrap().split("\" data").next().unwrap().replace("&quot;", "\"");
+    let look = || {
+        let request = Request::get("/jobs").header("host", "localhost").header("x-towpath-live", "1");
+        request.header("if-none-match", &tag).body(Body::empty()).unwrap()
+    };
+    assert_eq!(site.send(look()).await.status, 304);
+    client.enqueue(&Nobody { big: 1 }).await.unwrap();
+    assert_eq!(site.send(look()).await.status, 200);
+}
+
+#[tokio::test]
+async fn assets_are_kept_for_good_and_named_by_what_they_hold() {
+    let site = Site::new(&stores::memory().client, WebOptions::default());
+    let page = site.get("/").await.body;
+    let links = page.split('"').filter(|text| text.starts_with("/assets/"));
+    let mut seen = 0;
+    for link in links {
+        let asset = site.get(link).await;
+        assert_eq!(asset.status, 200, "{link}");
+        assert!(asset.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
+    assert_eq!(site.get("/assets/dashboard.000000000000.js").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_id_of_anything_leads_to_it() {
+    let client = stores::memory().client;
+    let job = client.enqueue(&Say::ok("x")).await.unwrap().id();
+    let site = Site::new(&client, WebOptions::default());
+    let found = site.get(&format!("/find?q=%20{job}")).await;
+    assert_eq!(found.headers["location"].to_str().unwrap(), format!("/jobs/{job}"));
+    assert_eq!(site.get(&format!("/find?q={}", Client::new_job_id())).await.status, 404);
+}
+
+#[cfg(feature = "metrics")]
+#[tokio::test]
+async fn metrics_tell_how_the_store_stands() {
+    let client = stores::memory().client;
+    client.enqueue(&Nobody { big: 1 }).await.unwrap();
+    let text = Site::new(&client, WebOptions::default()).get("/metrics").await.body;
+    for line in [
+        "towpath_jobs{state=\"ready\"} 1",
+        "towpath_queue_jobs{queue=\"lonely\",state=\"ready\"} 1",
+        "towpath_queue_workers{queue=\"lonely\"} 0",
+        "towpath_workers{lives=\"yes\"} 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+}

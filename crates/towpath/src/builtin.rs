@@ -1,0 +1,104 @@
+//! Nodes that the product performs itself, as every worker serves them: gates of expressions, waits, timers.
+
+#[cfg(feature = "cel")]
+mod gate;
+
+#[cfg(feature = "cel")]
+pub use gate::ExpressionGate;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use towpath_core::Label;
+use towpath_core::builtin::{self, Wait};
+
+use crate::durable::{Cx, Durable, Race2};
+use crate::failure::Failure;
+use crate::job::Job;
+use crate::middleware::Left;
+use crate::registry::Registry;
+
+/// A node that waits for a signal: its output is what the signal carries. Read it by name,
+/// `cx.ancestor_named::<WaitFor<Approval>>("approve")`.
+pub struct WaitFor<T> {
+    pub(crate) wait: Wait,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<T> WaitFor<T> {
+    pub(crate) fn new(signal: Label) -> Self {
+        Self { wait: Wait { signal, timeout_us: None }, output: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for WaitFor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WaitFor").field(&self.wait).finish()
+    }
+}
+
+impl<T> Serialize for WaitFor<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.wait.serialize(serializer)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for WaitFor<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self { wait: Wait::deserialize(deserializer)?, output: PhantomData })
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Job for WaitFor<T> {
+    const KIND: &'static str = builtin::SIGNAL;
+    type Output = T;
+}
+
+/// A node that does nothing when it is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timer;
+
+impl Serialize for Timer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de> Deserialize<'de> for Timer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <()>::deserialize(deserializer).map(|()| Self)
+    }
+}
+
+impl Job for Timer {
+    const KIND: &'static str = builtin::TIMER;
+    type Output = ();
+}
+
+/// What every worker serves beside its own.
+pub(crate) fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.add_builtin(|_: Timer, _| async { Ok(Left { output: None, branches: Vec::new() }) });
+    #[cfg(feature = "cel")]
+    registry.add_builtin(gate::choose);
+    registry.durable(WAIT);
+    registry
+}
+
+const WAIT: Durable<Wait, Box<RawValue>, Failure> = Durable::builtin(builtin::SIGNAL, WAIT_MAX, &wait);
+
+async fn wait(cx: Cx<'_>, wait: Wait) -> Result<Box<RawValue>, Failure> {
+    let signal = cx.signal_named::<Box<RawValue>>(wait.signal.clone());
+    let Some(limit) = wait.timeout_us.map(Duration::from_micros) else { return Ok(signal.await) };
+    match cx.race((signal, cx.sleep(limit))).await {
+        Race2::A(payload) => Ok(payload),
+        Race2::B(()) => Err(Failure::new(format!("no signal {} came within {limit:?}", wait.signal))),
+    }
+}
+
+/// A wait without a limit of its own ends with its graph; a function must have one.
+const WAIT_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
