@@ -23,7 +23,7 @@ use towpath::{Condition, Due, GraphName, Label, NodeName, Payload, RetryPolicy};
 use crate::exec::{Exec, Http};
 use problem::Source;
 
-pub(crate) use graph::{FlowSource, queue_of, queues_of};
+pub(crate) use graph::{FlowSource, is_of_flow, queue_of, queues_of};
 pub(crate) use params::{Given, Missing};
 pub(crate) use problem::FlowProblems;
 pub(crate) use program::find_program;

@@ -10,6 +10,7 @@ use towpath::{Client, GraphId, Job as _, Kind, Queue, Timestamp};
 
 use crate::error::CliError;
 use crate::exec::Exec;
+use crate::flow::is_of_flow;
 use crate::{say, words};
 
 /// The workers of a store at one moment.
@@ -92,11 +93,12 @@ impl Served {
         }
         for ((queue, kind, version), (lack, count, graph)) in groups {
             let of = if matches!(lack, Lack::Version(_)) { format!(" v{version}") } else { String::new() };
+            let what = if kind.as_str() == Exec::KIND { "ready command" } else { "ready node" };
             let jobs = format!("{} of kind {kind}{of}", words::count(count, "ready job", "ready jobs"));
-            match graph.filter(|_| kind.as_str() == Exec::KIND) {
+            match graph.filter(|_| is_of_flow(queue)) {
                 Some(graph) => say::line(format_args!(
                     "nobody runs {}: carry on with `towpath resume{store_option} {graph}`",
-                    words::count(count, "ready command", "ready commands")
+                    words::count(count, what, &format!("{what}s"))
                 )),
                 None => say::line(format_args!(
                     "{}: {jobs}; {}",

@@ -11,6 +11,7 @@ mod grow;
 mod picture;
 mod prepare;
 mod problem;
+mod shape;
 mod undo;
 
 pub use condition::{Condition, Verdict, VerdictTable};
@@ -21,6 +22,7 @@ pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
+pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};
 
 use serde::{Deserialize, Serialize};

@@ -177,7 +177,8 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
     pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
-        self.enqueue_item(Graph::of_new(graph)?.into_item()).await
+        let prepared = conditions::prepare(graph)?;
+        self.enqueue_item(Item::Graph(Box::new(prepared))).await
     }
 
     /// Enqueues a graph that is written as JSON ([`Graph::from_json`]) in one transaction. One that names its id is written

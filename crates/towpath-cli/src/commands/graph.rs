@@ -1,5 +1,6 @@
 //! `towpath graph list`, `towpath graph show` and what else is done with graphs.
 
+mod diff;
 mod enqueue;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use crate::error::CliError;
 use crate::table::Table;
 use crate::{exit, say, summary, words};
 
-/// Show and enqueue graphs
+/// Show, enqueue and compare graphs
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
     #[command(subcommand)]
@@ -26,6 +27,7 @@ enum GraphCommand {
     List(List),
     Show(Show),
     Enqueue(enqueue::EnqueueGraph),
+    Diff(diff::Diff),
 }
 
 /// List graphs, newest first
@@ -74,6 +76,7 @@ impl Graph {
             GraphCommand::List(command) => command.run().await,
             GraphCommand::Show(command) => command.run().await,
             GraphCommand::Enqueue(command) => command.run().await,
+            GraphCommand::Diff(command) => command.run().await,
         }
     }
 }

@@ -117,6 +117,11 @@ pub(crate) fn queue_of(graph: GraphId) -> Result<Queue, InvalidName> {
     Queue::new(&format!("flow.{graph}"))
 }
 
+/// Whether the jobs of a queue are nodes of a flow, which `towpath` itself runs.
+pub(crate) fn is_of_flow(queue: &Queue) -> bool {
+    queue.as_str().starts_with("flow.")
+}
+
 /// The queues of a flow besides its own, and how many of each run at once.
 pub(crate) fn queues_of(graph: GraphId, source: &FlowSource) -> Vec<(String, u16)> {
     source.queues.iter().map(|(queue, slots)| (format!("flow.{graph}.{queue}"), *slots)).collect()

@@ -113,6 +113,8 @@ fn a_flow_with_a_queue_and_a_wait_is_resumed() {
     let told = lines.find(|line| line.starts_with("wait waits for: ")).unwrap();
     running.kill().unwrap();
     running.wait().unwrap();
+    let jobs = folder.run(&["jobs"]).stdout;
+    assert!(!jobs.contains("start a worker with a handler"), "towpath itself runs it: {jobs}");
     let run = told.split('\'').nth(1).unwrap();
     assert_eq!(folder.run(&["signal", run, "go", "[1, 2]"]).code, 0);
     let resumed = folder.run(&["resume"]);

@@ -74,3 +74,24 @@ fn the_schema_of_a_graph_is_that_of_the_docs() {
     let printed = Folder::new().run(&["schema", "graph"]).stdout;
     assert_eq!(printed, include_str!("../../../../docs/graph.schema.json"));
 }
+
+#[test]
+fn the_shapes_of_stored_graphs_and_files_are_compared() {
+    let folder = stored();
+    let graph = folder.newest_graph();
+    let same = folder.run(&["graph", "diff", &graph, "flow.toml"]);
+    assert_eq!((same.code, same.stdout.as_str()), (0, "the same shape\n"), "{}", same.stderr);
+    folder.write(
+        "other.toml",
+        "[node.a]\nexec = [\"true\"]\nmay_fail = true\n[node.b]\nafter = [\"a\"]\ntimer = \"1s\"\n",
+    );
+    let other = folder.run(&["graph", "diff", &graph, "other.toml"]);
+    assert_eq!(other.code, 1);
+    assert_eq!(other.stdout, "~ a: may fail no -> yes\n+ b [towpath.timer]\n+ a -> b\n");
+    let json = folder.run(&["graph", "diff", "other.toml", &graph, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json[2], serde_json::json!({ "change": "removed", "parent": "a", "child": "b", "asks": "succeeded" }));
+    assert_eq!(folder.run(&["graph", "diff", &example(), &example()]).code, 0);
+    let gone = folder.run(&["graph", "diff", "0197a0b0-0000-7000-8000-000000000009", &example()]);
+    assert_eq!(gone.code, 2, "{}", gone.stderr);
+}

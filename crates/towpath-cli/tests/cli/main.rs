@@ -64,6 +64,10 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
         command.args(args).current_dir(self.path());
         command.env_remove("TOWPATH_STORE").env("XDG_STATE_HOME", self.file("state"));
+        // Calls of a flow would go another way.
+        for proxy in ["http_proxy", "https_proxy", "all_proxy"] {
+            command.env_remove(proxy).env_remove(proxy.to_ascii_uppercase());
+        }
         if let Some(store) = &self.store {
             command.env("TOWPATH_STORE", store);
         }

@@ -117,7 +117,7 @@ impl Picture {
 const UNDONE_BY: &str = "undone by";
 
 /// What an edge asks for, in words. Success goes without saying.
-fn asks(condition: &Condition) -> String {
+pub(super) fn asks(condition: &Condition) -> String {
     match condition {
         Condition::Succeeded => String::new(),
         Condition::Branch(label) => label.to_string(),

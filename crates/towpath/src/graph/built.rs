@@ -3,7 +3,7 @@
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
     FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, Need, NewEdge, NewGraph, NewNode, Payload, Picture,
-    PreparedGraph, PreparedNode, Role,
+    PreparedGraph, PreparedNode, Role, Shape,
 };
 
 use super::{GraphAppend, GraphBuilder, conditions};
@@ -50,16 +50,8 @@ impl Graph {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn of_new(graph: NewGraph) -> Result<Self, InvalidGraph> {
-        let (name, edges) = (graph.name.clone(), graph.edges.clone());
-        let mut problems = conditions::check(&graph.nodes, &graph.edges);
-        match graph.prepare() {
-            Ok(prepared) if problems.is_empty() => Ok(Self::new(prepared, edges)),
-            Ok(_) => Err(InvalidGraph { graph: name.to_string(), problems }),
-            Err(invalid) => {
-                problems.splice(..0, invalid.problems);
-                Err(InvalidGraph { graph: invalid.graph, problems })
-            }
-        }
+        let edges = graph.edges.clone();
+        Ok(Self::new(conditions::prepare(graph)?, edges))
     }
 
     /// The graph as JSON, without ids: [`Graph::from_json`] makes another graph of it that is the same otherwise.
@@ -124,6 +116,11 @@ impl Graph {
     /// What stands after what, to be drawn: for a terminal ([`Picture::text`]), as Mermaid, or as DOT.
     pub fn picture(&self) -> Picture {
         Picture::of_new(self.nodes(), &self.edges)
+    }
+
+    /// Its nodes and edges without ids and inputs, to be compared with those of another ([`Shape::differences`]).
+    pub fn shape(&self) -> Shape {
+        Shape::of_new(self.id(), self.nodes(), &self.edges)
     }
 
     /// Writes it in one transaction: all of it, or nothing. When this returns, it is on disk.

@@ -1,6 +1,23 @@
 //! Whether the expressions of a graph can be read, and name only what is there: judged before anything is written.
 
-use towpath_core::{GraphProblem, NewEdge, NewNode, builtin};
+use towpath_core::{GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, builtin};
+
+/// Checks a graph with its expressions, and gives it the form that stores write.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn prepare(graph: NewGraph) -> Result<PreparedGraph, InvalidGraph> {
+    let mut wrong = check(&graph.nodes, &graph.edges);
+    let name = graph.name.clone();
+    match graph.prepare() {
+        Ok(prepared) if wrong.is_empty() => Ok(prepared),
+        Ok(_) => Err(InvalidGraph { graph: name.to_string(), problems: wrong }),
+        Err(InvalidGraph { graph, mut problems }) => {
+            problems.append(&mut wrong);
+            Err(InvalidGraph { graph, problems })
+        }
+    }
+}
 
 /// What is wrong with the expressions of these nodes. A parent that is not among them may be there already: what it is
 /// named is not judged.
