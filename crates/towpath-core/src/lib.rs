@@ -35,10 +35,10 @@ mod time;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard, Guarded,
-    InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture,
-    PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, Role, Shape, Standing, UndoStep, Undoing, Verdict,
-    VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
+    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard,
+    Guarded, InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed,
+    Picture, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, Role, Shape, Standing, UndoStep, Undoing,
+    Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use job::{Due, NewJob};
