@@ -5,6 +5,8 @@ mod bench;
 mod cancel;
 mod check;
 mod completions;
+mod edit;
+mod filter;
 mod graph;
 mod history;
 mod job;
@@ -16,6 +18,7 @@ mod queues;
 mod requeue;
 mod resume;
 mod run;
+mod schedules;
 mod schema;
 mod serve;
 mod signal;
@@ -50,7 +53,9 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
+    Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
@@ -77,7 +82,9 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
+            Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,

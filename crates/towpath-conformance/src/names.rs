@@ -21,6 +21,11 @@ impl Names {
         id
     }
 
+    /// A job whose id follows from something else.
+    pub(crate) fn learn_job(&mut self, id: JobId, name: &str) {
+        self.known.insert(id.to_string(), name.to_owned());
+    }
+
     /// The id of a graph.
     pub(crate) fn graph(&mut self, name: &str) -> GraphId {
         let id = GraphId::from_bytes(bytes("graph", name));

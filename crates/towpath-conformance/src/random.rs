@@ -157,10 +157,29 @@ impl RandomScript {
         let body = (0..1 + self.chance.below(5)).map(|_| {
             let name = self.name("j");
             self.remember_job(&name);
-            format!("job {name}{}{}", self.options(), self.deadline())
+            format!("job {name}{}{}{}", self.options(), self.deadline(), self.unique())
         });
         let body = body.collect();
         Command::bare("batch", body)
+    }
+
+    /// One of a few keys, so that they meet.
+    fn unique(&mut self) -> String {
+        if self.chance.percent(60) {
+            return String::new();
+        }
+        let hold = self.chance.pick(&["", " hold=started", " hold=20s"]).copied().unwrap_or_default();
+        let policies = [
+            "",
+            " conflict=reject",
+            " conflict=replace:all",
+            " conflict=replace:input,due,priority",
+            " conflict=replace:queue,deadline,rules,tags,headers",
+            " conflict=debounce:5s",
+            " conflict=debounce",
+        ];
+        let conflict = self.chance.pick(&policies).copied().unwrap_or_default();
+        format!(" unique=k{}{hold}{conflict}", self.chance.below(6))
     }
 
     /// A run under one of a few ids, which another job may have.
@@ -275,7 +294,13 @@ impl RandomScript {
         }
         let keep = if self.chance.percent(70) { " keep=60s keep_failed=60s" } else { "" };
         let fail_fast = if self.chance.percent(20) { " fail_fast" } else { "" };
-        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}"), lines)
+        let unique = match self.chance.below(10) {
+            0 | 1 => " name=import unique=k",
+            2 => " name=import unique=k hold=20s",
+            3 => " name=import unique=k conflict=reject",
+            _ => "",
+        };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{unique}"), lines)
     }
 
     fn append(&mut self) -> Command {

@@ -5,6 +5,7 @@ mod inspect;
 mod operate;
 mod retry;
 mod runs;
+mod schedule;
 mod settle;
 mod work;
 
@@ -150,13 +151,13 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "abandon" | "order" | "settleable" | "recount" | "prune" | "corrupt" => {
-                self.operate(&verb, args, body).await?
-            }
+            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
+            | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
+            "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };
         Ok(say::fold(lines))

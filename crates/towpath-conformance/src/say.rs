@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, Peer, QueueLine, RunHead, RunLine, StateCounts, Undecided,
-    Upstream, Versions, WorkerLine,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, StateCounts,
+    Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -444,13 +444,19 @@ fn edge_line(edge: &EdgeLine) -> String {
 }
 
 /// A queue.
-pub(crate) fn queue(queue: &QueueLine) -> String {
-    Line::new(queue.queue.as_str())
+pub(crate) fn queue(queue: &QueueLine, start: Timestamp) -> String {
+    let line = Line::new(queue.queue.as_str())
         .count("ready", queue.ready)
         .count("later", queue.later)
         .count("running", queue.running)
         .count("blocked", queue.blocked)
-        .end()
+        .end();
+    match &queue.paused {
+        None => line,
+        Some(PauseLine { at, actor, why }) => {
+            format!("{line} paused={} by={actor} why={why:?}", span::show_instant(*at, start))
+        }
+    }
 }
 
 /// Jobs by state, what there is none of left out.

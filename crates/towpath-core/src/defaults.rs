@@ -56,6 +56,13 @@ pub const PRUNE_BATCH: u32 = 1_000;
 /// How long after its instant a tick of a schedule is in time: a restart is no outage.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 
+/// How often a worker looks for schedules that others have made or changed.
+pub const SCHEDULE_LOOK: Duration = Duration::from_secs(5);
+/// How often a worker says that its code still has its schedules.
+pub const SCHEDULE_DECLARE: Duration = Duration::from_secs(3_600);
+/// How long after the last such word a schedule of code counts as a ghost.
+pub const SCHEDULE_GHOST: Duration = Duration::from_secs(86_400);
+
 /// One line of the table of defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultLine {

@@ -9,6 +9,7 @@ mod exchange;
 mod health;
 mod hold;
 mod message;
+mod share;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use crate::store::{
 use exchange::{Exchange, Traffic};
 use health::Health;
 use hold::{Holding, Interruption, Running};
+use share::Room;
 
 /// Where a worker is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     /// A worker that has not spoken to its store yet. Its first effect is the beat that registers it.
     pub fn new(config: DispatchConfig) -> Self {
-        let holding = Holding::new(&config.queues);
+        let holding = Holding::new(&config);
         let traffic = Traffic::new(&config);
         let health = Health::new(&config);
         Self { config, stage: Stage::Joining, holding, traffic, health, effects: Vec::new(), leave_by: Duration::MAX }
@@ -145,7 +147,7 @@ impl Dispatcher {
     }
 
     fn has_room(&self) -> bool {
-        self.holding.room(self.traffic.prefetch()).iter().any(|room| *room > 0)
+        self.holding.room(self.traffic.prefetch()).is_any()
     }
 
     fn may_claim(&self) -> bool {
@@ -235,8 +237,9 @@ impl Dispatcher {
             }
         }
         let claimed = self.accept(reply.assigned, now);
-        let asked = turn.claim.as_ref().map_or(0, |c| c.queues.iter().map(|q| usize::from(q.limit)).sum());
-        self.traffic.claimed(asked, claimed);
+        if let Some(claim) = &turn.claim {
+            self.traffic.claimed(&self.config, claim, &claimed);
+        }
         if reply.lease == Lease::Over {
             self.traffic.look_at_once();
             self.health.lease_is_over();
@@ -256,18 +259,18 @@ impl Dispatcher {
         self.effects.push(Effect::Refused { fence, problem });
     }
 
-    fn accept(&mut self, assigned: Vec<Assigned>, now: Duration) -> usize {
-        let mut claimed = 0;
+    /// Answers how many jobs came of each queue.
+    fn accept(&mut self, assigned: Vec<Assigned>, now: Duration) -> Vec<usize> {
+        let mut claimed = vec![0; self.config.queues.len()];
         for item in assigned {
+            if let Assigned::Job(job) = &item
+                && let Some(count) = claimed.get_mut(self.holding.place_of(&job.head))
+            {
+                *count += 1;
+            }
             match item {
-                Assigned::Job(job) if job.head.is_last_chance() => {
-                    claimed += 1;
-                    self.accept_suspect(job, now);
-                }
-                Assigned::Job(job) => {
-                    claimed += 1;
-                    self.holding.wait(job, now);
-                }
+                Assigned::Job(job) if job.head.is_last_chance() => self.accept_suspect(job, now),
+                Assigned::Job(job) => self.holding.wait(job, now),
                 Assigned::Decision(undecided) => {
                     self.holding.settling(undecided.fence);
                     self.traffic.settle(settle_decision(&undecided), now);
@@ -507,9 +510,9 @@ impl Dispatcher {
             self.effects.push(effect);
             return;
         }
-        let room = if self.may_claim() { self.holding.room(self.traffic.prefetch()) } else { Vec::new() };
+        let room = if self.may_claim() { self.holding.room(self.traffic.prefetch()) } else { Room::none() };
         let active = self.holding.running() > 0;
-        if let Some(effect) = self.traffic.send_turn(&self.config, room, active, now) {
+        if let Some(effect) = self.traffic.send_turn(&self.config, &room, active, now) {
             self.effects.push(effect);
         }
     }

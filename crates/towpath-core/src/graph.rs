@@ -34,6 +34,7 @@ use crate::job::NewJob;
 use crate::lifecycle::StopReason;
 use crate::name::{GraphName, NodeName};
 use crate::payload::Payload;
+use crate::unique::Unique;
 
 /// A graph to be enqueued, as its author wrote it.
 #[derive(Clone, Debug)]
@@ -46,6 +47,9 @@ pub struct NewGraph {
     pub rules: GraphRules,
     /// What every node can read, appended ones too.
     pub input: Option<Payload>,
+    /// The key that it alone of its name may have, until it has ended or for a window. Nothing of a stored graph is
+    /// replaced.
+    pub unique: Option<Box<Unique>>,
     /// Its nodes, in the order in which they are shown.
     pub nodes: Vec<NewNode>,
     /// Its edges.

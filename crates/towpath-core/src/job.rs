@@ -10,6 +10,7 @@ use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::Refusal;
 use crate::time::Timestamp;
+use crate::unique::Unique;
 
 /// From when a job may be claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -68,6 +69,8 @@ pub struct NewJob {
     pub headers: BTreeMap<String, String>,
     /// The run that it is, if it is one: a job with a journal.
     pub run: Option<RunId>,
+    /// The key that it alone of its kind may have. Lone jobs only: a graph has a key of its own, a run its id.
+    pub unique: Option<Box<Unique>>,
 }
 
 impl NewJob {
@@ -86,6 +89,7 @@ impl NewJob {
             tags: Vec::new(),
             headers: BTreeMap::new(),
             run: None,
+            unique: None,
         }
     }
 
@@ -125,13 +129,20 @@ impl NewJob {
         self
     }
 
+    /// Gives it a key that it alone of its kind may have.
+    pub fn unique(mut self, unique: Unique) -> Self {
+        self.unique = Some(Box::new(unique));
+        self
+    }
+
     /// What the job adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let text: usize = self.tags.iter().map(String::len).sum();
         let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len()).sum();
         let names = self.kind.as_str().len() + self.queue.as_str().len();
         let run = self.run.as_ref().map_or(0, |id| id.as_str().len());
-        self.input.bytes.len() + names + run + text + headers + 64
+        let unique = self.unique.as_ref().map_or(0, |unique| unique.key.as_str().len());
+        self.input.bytes.len() + names + run + unique + text + headers + 64
     }
 
     /// Checks the limits of one job.
@@ -171,6 +182,14 @@ impl NewJob {
         let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len() + 6).sum();
         if headers > limits::HEADERS_BYTES_MAX {
             return over("the headers", headers, limits::HEADERS_BYTES_MAX);
+        }
+        if let (Some(unique), Some(run)) = (&self.unique, &self.run) {
+            return Err(Refusal::Invalid {
+                problem: format!(
+                    "the run {run} has the unique key {:?}: its id is its key, leave the other out",
+                    unique.key
+                ),
+            });
         }
         if self.rules.retry.attempts_max == 0 || self.rules.crash_limit == 0 {
             return Err(Refusal::Invalid {

@@ -17,6 +17,7 @@ pub mod fault;
 mod fingerprint;
 mod graph;
 mod id;
+mod intake;
 mod job;
 mod lifecycle;
 pub mod limits;
@@ -31,6 +32,7 @@ mod rules;
 pub mod schedule;
 pub mod store;
 mod time;
+mod unique;
 
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
@@ -41,10 +43,11 @@ pub use graph::{
     Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
+pub use intake::Intake;
 pub use job::{Due, NewJob};
 pub use lifecycle::{Cause, End, SkipKind, State, StopReason};
 pub use memory::MemoryStore;
-pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId};
+pub use name::{GraphName, InvalidName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
@@ -54,3 +57,4 @@ pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, from_micros, micros};
+pub use unique::{Clash, Conflict, Fields, Hold, KeyHolder, Stage, Unique};

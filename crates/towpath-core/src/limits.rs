@@ -60,6 +60,12 @@ pub const TICK_YEARS_MAX: i16 = 50;
 pub const BACKFILL_MAX: u8 = 100;
 /// Most ticks in time that one look at a schedule takes; the next look, at once, takes the others.
 pub const TICKS_LOOK_MAX: usize = 100;
+/// Most schedules in one look.
+pub const SCHEDULE_LOOK_MAX: u32 = 100;
+/// Spans of skipped ticks that are kept of a schedule: the newest.
+pub const SCHEDULE_SPANS_KEPT: usize = 20;
+/// Jobs that a schedule remembers to have minted: the newest.
+pub const SCHEDULE_MINTED_KEPT: usize = 10;
 /// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.
 pub const TICKS_COUNTED_MAX: u32 = 100;
 

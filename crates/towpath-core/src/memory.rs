@@ -8,6 +8,7 @@ mod append;
 mod apply;
 mod claim;
 mod corrupt;
+mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
@@ -17,6 +18,7 @@ mod read;
 mod release;
 mod requeue;
 mod rescue;
+mod schedule;
 mod settle;
 mod signal;
 mod tables;
@@ -25,6 +27,7 @@ mod tests;
 mod transact;
 mod turn;
 mod undo;
+mod unique;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -33,12 +36,14 @@ use std::sync::{Mutex, MutexGuard};
 use crate::clock::Clock;
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
-use crate::name::{Queue, RunId};
+use crate::name::{Queue, RunId, ScheduleName};
 use crate::payload::Payload;
+use crate::schedule::ScheduleWrite;
 use crate::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, Ended, Enqueue, Enqueued, Entry, Hint, HintStream, Hints,
-    InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION, Signalled, Store,
-    StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueSchedules, Ended, Enqueue, Enqueued, Entry, Hint,
+    HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
+    ScheduleWritten, Schedules, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -168,6 +173,19 @@ impl Store for MemoryStore {
 
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>> {
         Box::pin(async move { self.write("prune", |tx| Ok(tx.prune(limit))) })
+    }
+
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        Box::pin(async move { self.read("read schedules", |tables| tables.due_schedules(self.clock.now(), limit)) })
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        let list = move |tables: &Tables| tables.schedules(self.clock.now(), after.as_ref(), limit);
+        Box::pin(async move { self.read("list schedules", list) })
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        Box::pin(async move { self.write("write schedules", |tx| Ok(tx.write_schedules(writes))) })
     }
 
     fn hints(&self) -> HintStream {

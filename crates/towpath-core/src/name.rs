@@ -163,6 +163,16 @@ name_type! {
     RunId, "run", |name| check_text("run", name, limits::RUN_ID_BYTES_MAX)
 }
 
+name_type! {
+    /// A key that one live job of a kind, or one live graph of a name, may have: 1 to 256 bytes without control characters.
+    UniqueKey, "unique key", |name| check_text("unique key", name, limits::UNIQUE_KEY_BYTES_MAX)
+}
+
+name_type! {
+    /// The name of a schedule: 1 to 64 of `a-z 0-9 . _ -`.
+    ScheduleName, "schedule", |name| check_token("schedule", name)
+}
+
 impl NodeName {
     /// The name of the hidden last node of every graph. No node of a user's may bear it.
     pub const END: &'static str = "end";
@@ -171,6 +181,10 @@ impl NodeName {
 impl Kind {
     /// The kind of a graph's hidden last node. No handler serves it: the core decides it.
     pub const END: &'static str = "towpath.end";
+
+    /// The kind of what was sent by SQL in another form than a job's: every worker serves it, and the core judges what it
+    /// was given.
+    pub const INTAKE: &'static str = "towpath.intake";
 
     /// Whether the name is kept for the product's own jobs.
     pub fn is_reserved(&self) -> bool {

@@ -3,15 +3,18 @@
 //! Pure like the rest of the core: an instant is a parameter, and the zones are part of the program, so that every worker of
 //! a fleet finds the same ticks. A tick is known by its instant in UTC, whole seconds.
 //!
-//! Nothing here mints: [`plan`] says which ticks to mint and which are passed over, and a store makes that true.
+//! [`plan`] says which ticks to mint and which are passed over; [`StoredSchedule`] makes that a change to write, and [`look`]
+//! asks a store for what is due and has it written.
 
 mod cron;
+mod drive;
 mod every;
 mod field;
 mod next;
 mod parse;
 mod plan;
 mod show;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod zone;
@@ -20,8 +23,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+pub use drive::{Looked, look};
 pub use next::Ticks;
 pub use plan::{Activity, CatchUp, LastRun, Look, Overlap, Plan, Policy, Schedule, SkipReason, SkippedTicks, plan};
+pub use stored::{Keeper, Minted, ScheduleAudit, ScheduleWrite, StoredSchedule, TickJob};
 pub use zone::{UnknownZone, Zone};
 
 use crate::time::Timestamp;

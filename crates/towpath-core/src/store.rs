@@ -9,6 +9,7 @@
 
 mod apply;
 mod commits;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
@@ -17,24 +18,28 @@ mod inspect;
 mod migrate;
 mod prune;
 mod read;
+mod schedule;
 mod served;
 mod signal;
 mod transact;
 mod turn;
+mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
 pub use commits::{CommitCounts, Commits};
+pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, WorkerLine,
+    JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
@@ -43,12 +48,16 @@ pub use turn::{
     Lease, Move, NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
+pub use wake::Wake;
+
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::id::{GraphId, JobId};
-use crate::name::RunId;
+use crate::name::{RunId, ScheduleName};
 use crate::payload::Payload;
+use crate::schedule::ScheduleWrite;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -122,6 +131,16 @@ pub trait Store: Send + Sync + 'static {
     /// Carries out an operator's order and records it, in one transaction.
     fn apply(&self, order: Order) -> BoxFuture<'_, StoreResult<Applied>>;
 
+    /// The schedules that are due by the store's clock, at most `limit`, by when they were.
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>>;
+
+    /// Schedules by name, after a name, at most `limit`.
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>>;
+
+    /// Changes schedules, each if its revision is still the one that was read, and enqueues what it mints; an answer for each,
+    /// in order. One transaction; each is written or stale alone.
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>>;
+
     /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>>;
@@ -135,6 +154,11 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreErrorKind::SchemaTooNew`] when the schema no longer serves this binary.
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>>;
+
+    /// The store itself, for what only one of them can do, such as to enqueue inside an application's own transaction.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Questions of people.
     fn inspect(&self) -> &dyn Inspect;

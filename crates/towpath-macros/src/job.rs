@@ -136,7 +136,7 @@ impl Options {
             }
             _ => {
                 let millis = literal::millis(&value.parse()?)?;
-                self.setters.push(quote! { .timeout(::core::time::Duration::from_millis(#millis)) });
+                self.setters.push(quote! { .#setter(::core::time::Duration::from_millis(#millis)) });
             }
         }
         if !matches!(name.as_str(), "alias" | "tag") {
@@ -146,7 +146,7 @@ impl Options {
     }
 }
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 14] = [
     "kind",
     "alias",
     "version",
@@ -158,5 +158,7 @@ const KNOWN: [&str; 12] = [
     "attempts",
     "timeout",
     "crash_limit",
+    "keep",
+    "keep_failed",
     "tag",
 ];

@@ -14,8 +14,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// `#[job(kind = "send-mail")]` is required. Optional: `version = 2`, `output = Type` (default `()`),
 /// `alias = "older-name"` (may stand more than once), `upcast = function` (from an older version's input to the next),
-/// `queue = "mail"`, `priority = 5`, `attempts = 5`, `timeout = "30s"`, `crash_limit = 3`, `tag = "billing"` (may
-/// be repeated), and `gate = Type` in place of `output`, for a job whose output is a `Branch`. Durations are a whole number
+/// `queue = "mail"`, `priority = 5`, `attempts = 5`, `timeout = "30s"`, `crash_limit = 3`, `keep = "24h"` and
+/// `keep_failed = "30d"` (how long a lone job stays stored once it has ended), `tag = "billing"` (may be repeated), and `gate = Type` in place of `output`, for a job whose output is a `Branch`. Durations are a whole number
 /// and `ms`, `s`, `m`, `h` or `d`. The type has no parameters: a kind names one type of input.
 #[proc_macro_derive(Job, attributes(job))]
 pub fn derive_job(input: TokenStream) -> TokenStream {

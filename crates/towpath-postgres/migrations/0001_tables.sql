@@ -23,7 +23,7 @@ create table towpath.lane (
   unique (queue, kind, version)
 );
 
--- Updated by requeues only: `input`, and a `deadline` that has passed. `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
+-- Updated by orders only: edits (input, priority, times) and requeues (input, a deadline that has passed). `parents`: their keys, eight bytes little-endian each, in the order of the edges; empty
 -- for a root, null for a lone job and for `end`.
 create table towpath.job (
   key bigint primary key,
@@ -250,6 +250,30 @@ create table towpath.edge (
   primary key (parent, ord)
 );
 
+-- Who has a unique key. `scope` 0: of a kind, 1: of a graph's name. Whether it is still held is seen from its job.
+create table towpath.unique_key (
+  job bigint not null,
+  at bigint not null,
+  until_at bigint,
+  id uuid not null,
+  scope smallint not null check (scope between 0 and 1),
+  hold smallint not null check (hold between 0 and 2),
+  kind text collate "C" not null,
+  key text collate "C" not null,
+  primary key (scope, kind, key)
+) with (fillfactor = 80);
+create index unique_key_job on towpath.unique_key (job);
+create index unique_key_until on towpath.unique_key (until_at) where until_at is not null;
+
+-- `next` is when to look at it again, `body` all that the core knows of it.
+create table towpath.schedule (
+  revision bigint not null,
+  next bigint,
+  name text collate "C" primary key,
+  body text not null
+) with (fillfactor = 50);
+create index schedule_next on towpath.schedule (next, name) where next is not null;
+
 create table towpath.worker (
   worker bigint primary key,
   incarnation uuid not null unique,
@@ -270,6 +294,14 @@ create table towpath.lease (
   worker bigint primary key,
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
+create table towpath.pause (
+  at bigint not null,
+  queue text collate "C" primary key,
+  actor text not null,
+  why text not null
+);
 
 create table towpath.audit (
   key bigint primary key,

@@ -3,14 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Standing, State, StopReason, Timestamp, fault};
+use towpath_core::store::{
+    Applied, CancelNote, Change, Changed, Counters, Edit, Ending, Order, StopCounts, WhileRunning,
+};
+use towpath_core::{Cause, GraphId, JobId, JobRules, Queue, Standing, State, StopReason, Timestamp, fault};
 use uuid::Uuid;
 
+use crate::edit;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release, standing};
-use crate::rows::{json, state, stop, with};
+use crate::rows::{json, rules, state, stop, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
 use crate::signal;
@@ -18,7 +21,7 @@ use crate::store::{Inner, News};
 use crate::told::{self, Told};
 use crate::turn::{count_children, lock_nodes};
 
-/// Carries out one order. Ends that follow each other are carried out together.
+/// Carries out one order. Ends that follow each other are carried out together, and so are edits.
 pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>) -> Result<(Applied, News), Fault> {
     order.check()?;
     session.begin(Commit::Durable).await?;
@@ -34,12 +37,19 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
     let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
     let mut rest = &order.changes[..];
     while let Some(first) = rest.first() {
-        let ends = ends(rest);
-        rest = &rest[ends.len().max(1)..];
+        let (ends, edits) = (ends(rest), edits(rest));
+        rest = &rest[ends.len().max(edits.len()).max(1)..];
         match first {
+            Change::Edit { .. } => {
+                let (edited, lanes) = edit::edit(&inner, &session, now, &edits).await?;
+                answers.extend(edited);
+                orders.lanes.extend(lanes);
+            }
             Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
             Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
+            Change::Pause { queue } => answers.push(orders.pause(queue).await?),
+            Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
             Change::Requeue { job, from, input } => {
                 answers.push(orders.requeue(*job, from, input.as_ref()).await?);
             }
@@ -69,6 +79,16 @@ fn ends(changes: &[Change]) -> Vec<End<'_>> {
     ends.collect()
 }
 
+/// The edits at the start of a list, each job once.
+fn edits(changes: &[Change]) -> Vec<(JobId, &Edit)> {
+    let mut seen = HashSet::new();
+    let edits = changes.iter().map_while(|change| match change {
+        Change::Edit { job, edit } if seen.insert(*job) => Some((*job, &**edit)),
+        _ => None,
+    });
+    edits.collect()
+}
+
 pub(crate) struct Orders<'a> {
     pub(crate) session: &'a Session,
     pub(crate) now: i64,
@@ -86,7 +106,13 @@ impl Orders<'_> {
             let lone = row.try_get::<_, Option<i64>>(2)?.is_none();
             found.insert(
                 JobId::from(row.try_get::<_, Uuid>(0)?),
-                Found { key: row.try_get(1)?, lone, is_end: row.try_get(3)?, run: row.try_get(4)? },
+                Found {
+                    key: row.try_get(1)?,
+                    lone,
+                    is_end: row.try_get(3)?,
+                    run: row.try_get(4)?,
+                    rules: rules(row.try_get(5)?),
+                },
             );
         }
         // A run must not park or end unseen from here on.
@@ -150,7 +176,8 @@ impl Orders<'_> {
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
-                let ending = Ending { counters: *counters, ..(*ending).clone() };
+                let keep = job.rules.keep(ending.end);
+                let ending = Ending { counters: *counters, keep, ..(*ending).clone() };
                 plan.end_job(job.key, &ending, started.get(&job.key).copied(), job.lone, now);
                 if let Some(record) = &ending.record {
                     plan.record(job.key, record, now);
@@ -239,6 +266,18 @@ impl Orders<'_> {
         Ok(Changed::Unstopped)
     }
 
+    async fn pause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        let Order { actor, reason, .. } = self.order;
+        self.session.run(Query::PauseInsert, &[&queue.as_str(), &self.now, actor, reason]).await?;
+        Ok(Changed::Paused)
+    }
+
+    async fn unpause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        self.session.run(Query::PauseDelete, &[&queue.as_str()]).await?;
+        self.news.ready.insert(queue.clone());
+        Ok(Changed::Unpaused)
+    }
+
     async fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {
         let Some((graph, _)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
         if fault::is_put_back(fault::Fault::NoRecount) {
@@ -285,6 +324,7 @@ struct Found {
     is_end: bool,
     /// The run that it is.
     run: Option<String>,
+    rules: JobRules,
 }
 
 fn note_of(order: &Order) -> CancelNote {

@@ -174,8 +174,9 @@ impl Careful<'_> {
             self.holder.index = before;
             tracing::error!(problem, "no decisions are taken over: the database refuses one of them");
         }
-        let mut room = i32::from(limits::CLAIM_MAX);
-        for queue in &claim.queues {
+        let mut room = i32::from(claim.most.min(limits::CLAIM_MAX));
+        let paused = std::mem::take(&mut self.opened.paused);
+        for queue in claim.queues.iter().filter(|claim| !paused.iter().any(|name| name == claim.queue.as_str())) {
             room -= self.claim_queue(queue, room).await?;
         }
         Ok(())

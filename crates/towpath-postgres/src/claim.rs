@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio_postgres::Row;
 use towpath_core::limits;
-use towpath_core::store::{Assigned, Claim};
+use towpath_core::store::{Assigned, Claim, QueueClaim};
 
 use crate::error::Fault;
 use crate::low_water::{LowWater, Reach};
@@ -28,9 +28,13 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(crate) fn of(claim: &'a Claim) -> Self {
+    /// Nothing is wanted of a queue that is paused.
+    pub(crate) fn of(claim: &'a Claim, paused: &[String]) -> Self {
+        let is_paused = |queue: &QueueClaim| paused.iter().any(|name| name == queue.queue.as_str());
+        let limit =
+            |queue: &QueueClaim| if is_paused(queue) { 0 } else { i32::from(queue.limit.min(limits::CLAIM_MAX)) };
         let served =
-            claim.queues.iter().zip(1..).flat_map(|(queue, place)| {
+            claim.queues.iter().zip(1..).filter(|(queue, _)| !is_paused(queue)).flat_map(|(queue, place)| {
                 queue.serves.iter().map(move |served| (place, queue.queue.as_str(), served))
             });
         let ranges = served.flat_map(|(place, queue, served)| {
@@ -43,8 +47,8 @@ impl<'a> Wanted<'a> {
             kinds: Vec::new(),
             oldest: Vec::new(),
             newest: Vec::new(),
-            limits: claim.queues.iter().map(|queue| i32::from(queue.limit.min(limits::CLAIM_MAX))).collect(),
-            room: i32::from(limits::CLAIM_MAX),
+            limits: claim.queues.iter().map(limit).collect(),
+            room: i32::from(claim.most.min(limits::CLAIM_MAX)),
         };
         for (place, queue, kind, (oldest, newest)) in ranges {
             wanted.places.push(place);

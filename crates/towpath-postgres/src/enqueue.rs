@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::Row;
@@ -16,17 +17,22 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::error::Fault;
+use crate::items;
 use crate::queries::Query;
 use crate::rows::{json, stored};
 use crate::session::{Commit, Session};
 use crate::store::{Inner, News};
 
 /// The longest delay that is stored, in microseconds: added to any clock it still fits.
-const DELAY_US_MAX: i64 = 4_000_000_000_000_000_000;
+pub(crate) const DELAY_US_MAX: i64 = 4_000_000_000_000_000_000;
 
 /// Carries out one transaction of enqueues.
 pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item>>) -> Result<(Enqueued, News), Fault> {
     inner.lanes.intern(&session, items.iter().flat_map(jobs_of)).await?;
+    let by_function = inner.by_function.load(Ordering::Relaxed);
+    if (by_function || items.iter().any(is_keyed)) && !items.iter().any(|item| matches!(item, Item::Append(_))) {
+        return items::enqueue(inner, &session, &items).await;
+    }
     let mut ids = HashSet::with_capacity(items.len());
     if items.iter().all(|item| matches!(item, Item::Job(job) if job.run.is_none() && ids.insert(job.id))) {
         return enqueue_jobs(inner, &session, &items).await;
@@ -40,6 +46,9 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
             [Item::Append(append)] => {
                 answers.push(crate::append::append(inner, &session, now, append, &mut written).await?);
             }
+            _ if part.iter().any(is_keyed) => {
+                answers.extend(items::enqueue_part(inner, &session, now, part, &mut written).await?);
+            }
             _ => answers.extend(enqueue_part(inner, &session, now, part, &mut written).await?),
         }
     }
@@ -47,7 +56,16 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
     Ok((Enqueued { now: Timestamp::from_micros(now), items: answers }, written.tell(inner)?))
 }
 
-fn jobs_of(item: &Item) -> Vec<&NewJob> {
+/// Whether it has a unique key.
+fn is_keyed(item: &Item) -> bool {
+    match item {
+        Item::Job(job) => job.unique.is_some(),
+        Item::Graph(graph) => graph.unique().is_some(),
+        _ => false,
+    }
+}
+
+pub(crate) fn jobs_of(item: &Item) -> Vec<&NewJob> {
     match item {
         Item::Job(job) => vec![job],
         Item::Graph(graph) => graph.nodes().iter().map(|node| &node.job).collect(),

@@ -73,7 +73,12 @@ pub(crate) fn notify(inner: &Arc<Inner>, news: &News) {
         return;
     }
     drop(pending);
-    tokio::spawn(send(Arc::downgrade(inner)));
+    // A wake-up after an application's commit may come from anywhere.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        inner.channel.is_sending.store(false, Ordering::Relaxed);
+        return;
+    };
+    runtime.spawn(send(Arc::downgrade(inner)));
 }
 
 /// Sends what is pending, then what has come meanwhile, until nothing has.

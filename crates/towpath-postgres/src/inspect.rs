@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    WorkerLine,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine,
+    StoreResult, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters,
@@ -82,6 +82,14 @@ impl Inspect for PostgresStore {
                     later: number(row, 2)?,
                     running: number(row, 3)?,
                     blocked: number(row, 4)?,
+                    paused: match row.try_get::<_, Option<i64>>(5)? {
+                        Some(at) => Some(PauseLine {
+                            at: Timestamp::from_micros(at),
+                            actor: row.try_get(6)?,
+                            why: row.try_get(7)?,
+                        }),
+                        None => None,
+                    },
                 })
             };
             rows.iter().map(line).collect()

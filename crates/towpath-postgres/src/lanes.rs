@@ -53,6 +53,12 @@ impl Lanes {
         Ok(())
     }
 
+    /// Whether the lanes of these jobs are known.
+    pub(crate) fn knows<'j>(&self, mut jobs: impl Iterator<Item = &'j NewJob>) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        jobs.all(|job| known.by_parts.contains_key(&Lane::of(job)))
+    }
+
     /// Learns of lanes that another process has made, if one of these is unknown.
     pub(crate) async fn meet(&self, session: &Session, numbers: impl Iterator<Item = i32>) -> Result<(), Fault> {
         let mut numbers = numbers;

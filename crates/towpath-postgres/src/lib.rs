@@ -10,11 +10,13 @@ mod care;
 mod claim;
 mod columns;
 mod combine;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
 mod hints;
 mod inspect;
+mod items;
 mod lanes;
 mod low_water;
 mod migrate;
@@ -28,6 +30,7 @@ mod requeue;
 mod rescue;
 mod rows;
 mod runs;
+mod schedule;
 mod session;
 mod settle;
 mod signal;
@@ -38,6 +41,7 @@ mod told;
 mod transact;
 mod turn;
 mod undo;
+mod within;
 
 #[doc(hidden)]
 pub use session::{Moment, Pause};
@@ -45,3 +49,4 @@ pub use store::{PostgresOptions, PostgresStore};
 /// The driver, of which a transactional step is given a client.
 pub use tokio_postgres;
 pub use transact::PostgresBody;
+pub use within::{EnqueueText, SignalText};

@@ -11,8 +11,14 @@ use crate::rows::{count, signed};
 use crate::session::{Commit, Session};
 
 /// Every migration, in the order of its number.
-const MIGRATIONS: [&str; SCHEMA_VERSION as usize] =
-    [include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_kinds_of_workers.sql")];
+const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
+    concat!(
+        include_str!("../migrations/0001_tables.sql"),
+        include_str!("../migrations/0001_functions.sql"),
+        include_str!("../migrations/0001_interface.sql")
+    ),
+    include_str!("../migrations/0002_kinds_of_workers.sql"),
+];
 
 pub(crate) async fn migrate(session: Session, schema: &str) -> Result<Migration, Fault> {
     session.begin(Commit::Durable).await?;

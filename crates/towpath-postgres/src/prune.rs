@@ -25,6 +25,10 @@ pub(crate) async fn prune(session: Session, limit: u32) -> Result<Pruned, Fault>
     } else if jobs == 0 {
         let arrivals: i64 = session.one(Query::PruneArrivals, &[&limit]).await?.try_get(0)?;
         pruned.arrivals = u32::try_from(arrivals).unwrap_or(u32::MAX);
+        if arrivals == 0 {
+            let keys: i64 = session.one(Query::PruneKeys, &[&limit]).await?.try_get(0)?;
+            pruned.keys = u32::try_from(keys).unwrap_or(u32::MAX);
+        }
     }
     session.commit().await?;
     Ok(pruned)

@@ -102,6 +102,10 @@ queries! {
     Clock = "clock" ();
     CountChildren = "count_children" (INT8_ARRAY, INT4);
     DrawKeys = "draw_keys" (INT4);
+    EditJobs = "edit_jobs" (INT8_ARRAY, INT2_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY);
+    EditPlace = "edit_place" (INT8, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY);
+    EditTake = "edit_take" (INT8_ARRAY);
+    EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
     EndUndos = "end_undos" (INT8_ARRAY, INT4);
     Ended = "ended" (UUID_ARRAY);
@@ -109,6 +113,7 @@ queries! {
         INT8, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY, BOOL_ARRAY
     );
+    EnqueueItems = "enqueue_items" (TEXT, INT8);
     EntryList = "entry_list" (UUID, INT4, INT8, INT4);
     ExistingGraphs = "existing_graphs" (UUID_ARRAY);
     ExistingJobs = "existing_jobs" (UUID_ARRAY);
@@ -155,6 +160,7 @@ queries! {
     PruneFind = "prune_find" ();
     PruneGraph = "prune_graph" (INT8);
     PruneJobs = "prune_jobs" (INT4);
+    PruneKeys = "prune_keys" (INT4);
     PruneMark = "prune_mark" (INT8);
     PruneNodes = "prune_nodes" (INT8, INT4);
     QueueList = "queue_list" ();
@@ -178,6 +184,8 @@ queries! {
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);
+    ScheduleDue = "schedule_due" (INT4);
+    ScheduleList = "schedule_list" (TEXT, INT4);
     SettleAgain = "settle_again" (
         INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY
     );
@@ -217,11 +225,14 @@ queries! {
     TakeRunning = "take_running" (INT8_ARRAY);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
+    PauseDelete = "pause_delete" (TEXT);
+    PauseInsert = "pause_insert" (TEXT, INT8, TEXT, TEXT);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
     WorkerForget = "worker_forget" (INT8_ARRAY);
     WorkerLeaves = "worker_leaves" (UUID);
     WorkerList = "worker_list" ();
+    WriteSchedules = "write_schedules" (TEXT);
 }
 
 #[cfg(test)]

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
+use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, Hint,
-    HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, Store,
-    StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
+    Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply,
+    ScheduleWritten, Schedules, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Incarnation, JobId, Payload, Queue, RunId, StoreError, StoreErrorKind, Timestamp};
+use towpath_core::{
+    GraphId, Incarnation, JobId, Payload, Queue, RunId, ScheduleName, StoreError, StoreErrorKind, Timestamp,
+};
 use uuid::Uuid;
 
 use crate::care::{self, Care};
@@ -24,7 +27,7 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, signal, transact, turn};
+use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, schedule, signal, transact, turn};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +71,14 @@ pub(crate) struct Inner {
     turn: Link,
     beat: Link,
     piece: Link,
-    schema: String,
+    pub(crate) schema: String,
     pub(crate) lanes: Lanes,
     pub(crate) hints: Hints,
     pub(crate) channel: Channel,
     pub(crate) combine: Combine,
     marks: Mutex<LowWater>,
+    /// Whether every batch goes by the function of the schema. For tests.
+    pub(crate) by_function: AtomicBool,
     /// Rows of the hot tables that were deleted since they were vacuumed.
     gone: AtomicU64,
     vacuumed_at: Mutex<Instant>,
@@ -122,6 +127,7 @@ impl PostgresStore {
             channel: Channel::new(&schema, random()),
             combine: Combine::default(),
             marks: Mutex::new(LowWater::new(Instant::now())),
+            by_function: AtomicBool::new(false),
             gone: AtomicU64::new(0),
             vacuumed_at: Mutex::new(Instant::now()),
             server,
@@ -190,6 +196,12 @@ impl PostgresStore {
              where job = (select key from {name}.job where id = '{job}')"
         );
         self.batch(text).await
+    }
+
+    /// Sends every batch of jobs and graphs by the function that an application's transactions use. For tests.
+    #[doc(hidden)]
+    pub fn enqueue_by_function(&self) {
+        self.inner.by_function.store(true, Ordering::Relaxed);
     }
 
     /// Drops the schema with everything in it. For tests.
@@ -277,7 +289,7 @@ impl News {
         self.undecided |= other.undecided;
     }
 
-    fn ring(self, inner: &Arc<Inner>) {
+    pub(crate) fn ring(self, inner: &Arc<Inner>) {
         hints::notify(inner, &self);
         self.signalled.into_iter().for_each(|run| inner.hints.ring(Hint::Signalled(run)));
         for queue in self.ready {
@@ -466,6 +478,18 @@ impl Store for PostgresStore {
         self.read("prune", move |session| prune::prune(session, limit))
     }
 
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        self.read("read schedules", move |session| schedule::due(session, limit))
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        self.read("list schedules", move |session| schedule::list(session, after.clone(), limit))
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        self.verb("write schedules", |inner| &inner.client, writes, schedule::write)
+    }
+
     fn hints(&self) -> HintStream {
         let stream = self.inner.hints.listen();
         hints::listen(&self.inner);
@@ -478,6 +502,10 @@ impl Store for PostgresStore {
             let inner = Arc::clone(&inner);
             async move { migrate::migrate(session, &inner.schema).await }
         })
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn inspect(&self) -> &dyn Inspect {

@@ -78,7 +78,7 @@ impl Bench {
         self.number += 1;
         let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("echo"), 1)]);
         let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: claims }];
-        let claim = (claims > 0).then_some(Claim { queues, decisions_max: 0 });
+        let claim = (claims > 0).then_some(Claim { queues, most: u16::MAX, decisions_max: 0 });
         let turn = self.store.turn(Turn { worker: WORKER, number: self.number, settle, claim });
         tokio::time::timeout(Duration::from_secs(5), turn).await.expect("a turn waits for a session").unwrap()
     }

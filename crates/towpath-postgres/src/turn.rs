@@ -38,6 +38,8 @@ pub(crate) struct Opened {
     undecided: bool,
     later: Option<i64>,
     pub(crate) overdue: bool,
+    /// Queues that nothing is claimed from.
+    pub(crate) paused: Vec<String>,
 }
 
 /// Carries out one turn.
@@ -157,6 +159,7 @@ impl Opened {
             undecided: row.try_get(5)?,
             later: row.try_get(6)?,
             overdue: row.try_get::<_, Option<i64>>(7)?.is_some_and(|at| at <= now),
+            paused: row.try_get::<_, Option<Vec<String>>>(8)?.unwrap_or_default(),
         })
     }
 
@@ -241,7 +244,7 @@ impl Phases<'_> {
             }
         }
         let written = try_join(written, released);
-        let mut wanted = claim.map(Wanted::of).filter(|wanted| !wanted.is_empty());
+        let mut wanted = claim.map(|claim| Wanted::of(claim, &self.opened.paused)).filter(|wanted| !wanted.is_empty());
         let reaches = if wanted.is_some() { claim::reaches(inner) } else { Vec::new() };
         let taken = async {
             match &wanted {

@@ -81,7 +81,7 @@ fn beat(worker: Incarnation) -> Beat {
 fn claim(worker: Incarnation, number: u64) -> Turn {
     let serves = Arc::from([Served::up_to(Kind::from_stored("echo"), 1)]);
     let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: 100 }];
-    Turn { worker, number, settle: Vec::new(), claim: Some(Claim { queues, decisions_max: 10 }) }
+    Turn { worker, number, settle: Vec::new(), claim: Some(Claim { queues, most: u16::MAX, decisions_max: 10 }) }
 }
 
 fn settle(assigned: &Assigned) -> Settle {
@@ -274,6 +274,7 @@ fn graph(number: u8) -> NewGraph {
         name: GraphName::from_stored("diamond"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: (0..=7).map(node).collect(),
         edges: edges.collect(),
     }

@@ -128,7 +128,7 @@ fn work(store: &SqliteStore, me: Incarnation, limit: u16, most: u64) -> u64 {
     loop {
         number += 1;
         let queues = vec![QueueClaim { queue: Queue::default(), serves: serves.clone(), limit }];
-        let claim = (done < most).then_some(Claim { queues, decisions_max: 512 });
+        let claim = (done < most).then_some(Claim { queues, most: u16::MAX, decisions_max: 512 });
         let turn = Turn { worker: me, number, settle: std::mem::take(&mut settle), claim };
         let reply = block_on(store.turn(turn)).unwrap();
         if reply.assigned.is_empty() {
@@ -164,6 +164,7 @@ fn fan(store: &SqliteStore, width: u64) {
         name: GraphName::from_stored("fan"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes,
         edges,
     };

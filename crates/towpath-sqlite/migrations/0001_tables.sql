@@ -239,6 +239,31 @@ create table edge (
     primary key (parent, ord)
 ) strict, without rowid;
 
+-- Who has a unique key. `scope` 0: of a kind, 1: of a graph's name. Whether it is still held is seen from its job.
+create table unique_key (
+    scope integer not null check (scope between 0 and 1),
+    kind text not null,
+    key text not null,
+    job integer not null,
+    id blob not null check (length(id) = 16),
+    hold integer not null check (hold between 0 and 2),
+    at integer not null,
+    until_at integer,
+    primary key (scope, kind, key)
+) strict, without rowid;
+create index unique_key_job on unique_key (job);
+create index unique_key_until on unique_key (until_at) where until_at is not null;
+
+-- `next` is when to look at it again, `body` all that the core knows of it.
+create table schedule (
+    name text not null,
+    revision integer not null,
+    next integer,
+    body text not null,
+    primary key (name)
+) strict, without rowid;
+create index schedule_next on schedule (next, name) where next is not null;
+
 create table worker (
     worker integer primary key,
     incarnation blob not null check (length(incarnation) = 16),
@@ -261,6 +286,14 @@ create table lease (
     worker integer primary key,
     until_at integer not null
 ) strict;
+
+-- Queues that nobody claims from.
+create table pause (
+    queue text primary key,
+    at integer not null,
+    actor text not null,
+    why text not null
+) strict, without rowid;
 
 create table audit (
     key integer primary key,

@@ -1,8 +1,10 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
+use std::time::Duration;
+
 use rusqlite::params;
 use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
-use towpath_core::{Cause, GraphId, JobId, Role, State, StopReason, fault};
+use towpath_core::{Cause, GraphId, JobId, Queue, Role, State, StopReason, fault};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -17,6 +19,9 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
+            Change::Edit { job, edit } => tx.edit(*job, edit)?,
+            Change::Pause { queue } => tx.pause(queue, order)?,
+            Change::Unpause { queue } => tx.unpause(queue)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
@@ -58,15 +63,24 @@ impl Tx<'_, '_> {
             return Ok(Changed::Asked);
         }
         let Some(counters) = self.take_unstarted(&facts)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let over = self.end(&facts, &Ending { counters, ..ending.clone() }, None)?;
+        let keep = self.keep(&facts, ending)?;
+        let over = self.end(&facts, &Ending { counters, keep, ..ending.clone() }, None)?;
         self.release_to_nobody(&[over])?;
         Ok(Changed::Ended)
+    }
+
+    /// How long the job's own rules keep such an end. Rules that cannot be read are the defaults.
+    fn keep(&mut self, facts: &Facts, ending: &Ending) -> Result<Duration, Fault> {
+        let rules = self.db.one(Query::JobRules, [facts.key], |row| Ok(rows::rules(row, 0).unwrap_or_default()))?;
+        Ok(rules.keep(ending.end))
     }
 
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, facts: &Facts, ending: &Ending) -> Result<Changed, Fault> {
         let Some(taken) = self.take_running(facts.key)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let over = self.end(facts, &Ending { counters: taken.counters, ..ending.clone() }, Some(taken.started_at))?;
+        let keep = self.keep(facts, ending)?;
+        let ending = Ending { counters: taken.counters, keep, ..ending.clone() };
+        let over = self.end(facts, &ending, Some(taken.started_at))?;
         self.release_to_nobody(&[over])?;
         self.ring_cancel();
         Ok(Changed::Ended)
@@ -109,6 +123,17 @@ impl Tx<'_, '_> {
             self.recount(graph)?;
         }
         Ok(Changed::Unstopped)
+    }
+
+    fn pause(&mut self, queue: &Queue, order: &Order) -> Result<Changed, Fault> {
+        self.db.run(Query::PauseInsert, params![queue.as_str(), self.now_us(), order.actor, order.reason])?;
+        Ok(Changed::Paused)
+    }
+
+    fn unpause(&mut self, queue: &Queue) -> Result<Changed, Fault> {
+        self.db.run(Query::PauseDelete, [queue.as_str()])?;
+        self.ring_queue(queue);
+        Ok(Changed::Unpaused)
     }
 
     fn recount_by_order(&mut self, id: GraphId) -> Result<Changed, Fault> {

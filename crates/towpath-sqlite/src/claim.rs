@@ -19,7 +19,7 @@ impl Tx<'_, '_> {
         let mut room = claim.decisions_max.min(limits::DECISIONS_MAX);
         room -= self.claim_undecided(room, holder)?;
         self.claim_overdue(room, holder)?;
-        let mut room = limits::CLAIM_MAX;
+        let mut room = claim.most.min(limits::CLAIM_MAX);
         for queue in &claim.queues {
             room -= self.claim_queue(queue, room, holder)?;
         }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use rusqlite::params;
 use towpath_core::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing, Wiring,
+    Due, GraphId, KeyHolder, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing, Wiring,
 };
 
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{self, Node, Phase, Place};
 use crate::tx::Tx;
+use crate::unique::Scope;
 
 /// An item's answer, or a fault that spoils the batch.
 pub(crate) type Placement = Result<Result<Placed, Refusal>, Fault>;
@@ -36,7 +37,7 @@ struct Belongs<'a> {
 }
 
 impl Tx<'_, '_> {
-    fn enqueue_job(&mut self, job: &NewJob) -> Placement {
+    pub(crate) fn enqueue_job(&mut self, job: &NewJob) -> Placement {
         if let Err(refusal) = job.check() {
             return Ok(Err(refusal));
         }
@@ -47,10 +48,20 @@ impl Tx<'_, '_> {
                 Ok(Err(taken))
             };
         }
+        let scope = Scope::Kind(job.kind.as_str());
+        if let Some(unique) = &job.unique {
+            if self.db.maybe(Query::JobFind, [&job.id.as_bytes()[..]], |_| Ok(()))?.is_some() {
+                return self.existing_job(job);
+            }
+            if let Some(answer) = self.key_clash(scope, unique, Some(job))? {
+                return Ok(answer);
+            }
+        }
         let key = self.draw()?;
-        let Some(place) = self.insert_job(key, job, &Belongs { graph: None, parents: &[] })? else {
-            return self.existing_job(job);
-        };
+        let Some(place) = self.insert_lone(key, job)? else { return self.existing_job(job) };
+        if let Some(unique) = &job.unique {
+            self.take_key(scope, unique, key, KeyHolder::Job(job.id))?;
+        }
         self.insert_run(key, job)?;
         let due = job.due.instant(self.now);
         if due > self.now {
@@ -75,6 +86,11 @@ impl Tx<'_, '_> {
             Ok((kind, is_same))
         })?;
         Ok(if is_same { Ok(Placed::Existing) } else { Err(Refusal::JobConflict { id: job.id, kind }) })
+    }
+
+    /// Writes a lone job's row and its deadline; `None` if its id is there already.
+    pub(crate) fn insert_lone(&mut self, key: i64, job: &NewJob) -> Result<Option<Place>, Fault> {
+        self.insert_job(key, job, &Belongs { graph: None, parents: &[] })
     }
 
     /// Writes a job's row and its deadline; `None` if its id is there already.
@@ -134,6 +150,12 @@ impl Tx<'_, '_> {
             let conflict = Refusal::GraphConflict { id: graph.id(), name };
             return Ok(if is_same { Ok(Placed::Existing) } else { Err(conflict) });
         }
+        let scope = Scope::Graph(graph.name().as_str());
+        if let Some(unique) = graph.unique()
+            && let Some(answer) = self.key_clash(scope, unique, None)?
+        {
+            return Ok(answer);
+        }
         let key = self.draw()?;
         let (id, input) = (graph.id(), graph.input());
         let row = params![
@@ -152,6 +174,9 @@ impl Tx<'_, '_> {
             Err(refusal) => return Ok(Err(refusal)),
         };
         self.start(new)?;
+        if let Some(unique) = graph.unique() {
+            self.take_key(scope, unique, key, KeyHolder::Graph(id))?;
+        }
         Ok(Ok(Placed::Inserted))
     }
 

@@ -1,10 +1,11 @@
 //! Questions of people, each answered from one snapshot beside the writer.
 
 use rusqlite::{Row, params};
+use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, QueueLine, RunLine, StateCounts, StopLine,
-    StoreResult, WorkerLine,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine, StateCounts,
+    StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State,
@@ -261,6 +262,10 @@ fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
             later: count(row, 2)?,
             running: count(row, 3)?,
             blocked: count(row, 4)?,
+            paused: match row.get::<_, Option<i64>>(5)? {
+                Some(at) => Some(PauseLine { at: Timestamp::from_micros(at), actor: row.get(6)?, why: row.get(7)? }),
+                None => None,
+            },
         })
     })
 }

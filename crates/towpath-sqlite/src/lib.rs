@@ -26,6 +26,7 @@ mod claim;
 mod combine;
 mod db;
 mod decision;
+mod edit;
 mod enqueue;
 mod error;
 mod extend;
@@ -44,6 +45,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod rows;
+mod schedule;
 mod settle;
 mod signal;
 mod store;
@@ -51,6 +53,8 @@ mod transact;
 mod turn;
 mod tx;
 mod undo;
+mod unique;
+mod within;
 
 #[cfg(test)]
 mod tests;

@@ -52,6 +52,7 @@ impl Tx<'_, '_> {
         if is_gone {
             self.db.run(Query::StopDelete, params![graph, StopReason::Prune.code()])?;
             self.db.run(Query::GraphDelete, [graph])?;
+            self.leave_key(graph)?;
         }
         Ok(Pruned { nodes: nodes.len() as u32, graphs: u32::from(is_gone), ..Pruned::default() })
     }
@@ -67,11 +68,16 @@ impl Tx<'_, '_> {
             self.db.run(query, params![run, seq])?;
             arrivals += u32::from(!is_there);
         }
-        Ok(Pruned { arrivals, ..Pruned::default() })
+        if arrivals > 0 {
+            return Ok(Pruned { arrivals, ..Pruned::default() });
+        }
+        let keys = self.db.run(Query::UniquePast, params![self.now_us(), limit])?;
+        Ok(Pruned { keys: u32::try_from(keys).unwrap_or(u32::MAX), ..Pruned::default() })
     }
 
     /// Deletes an ended job with all that is kept of it.
     fn delete_job(&mut self, job: i64) -> Result<(), Fault> {
+        self.leave_key(job)?;
         for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete] {
             self.db.run(query, [job])?;
         }

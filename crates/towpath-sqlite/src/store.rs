@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
+use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, Ended, Enqueue, Enqueued, Entry, HintStream,
-    InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, Signalled, StoreResult, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
+    Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules,
+    Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, Store, StoreError, StoreErrorKind};
+use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, ScheduleName, Store, StoreError, StoreErrorKind};
 
 use crate::care::Care;
 use crate::combine::{Commit, Core};
@@ -17,7 +18,8 @@ use crate::db::Db;
 use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, signal, transact, turn};
+use crate::tx::Tx;
+use crate::{apply, enqueue, extend, migrate, prune, read, rescue, schedule, signal, transact, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -54,6 +56,10 @@ impl SqliteStore {
     /// How many transactions have written.
     pub fn commits(&self) -> CommitCounts {
         self.core.commits.counts()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Core> {
+        &self.core
     }
 
     #[cfg(test)]
@@ -208,6 +214,21 @@ impl Store for SqliteStore {
         Box::pin(self.core.submit("prune", Commit::Lazy, move |tx| prune::prune(tx, limit)))
     }
 
+    fn due_schedules(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueSchedules>> {
+        let now = self.core.options().clock.now();
+        Box::pin(async move { self.read("read schedules", |db| schedule::due(db, now, limit)) })
+    }
+
+    fn schedules(&self, after: Option<ScheduleName>, limit: u32) -> BoxFuture<'_, StoreResult<Schedules>> {
+        let now = self.core.options().clock.now();
+        Box::pin(async move { self.read("list schedules", |db| schedule::list(db, now, after.as_ref(), limit)) })
+    }
+
+    fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
+        let write = move |tx: &mut Tx<'_, '_>| schedule::write(tx, &writes);
+        Box::pin(self.core.submit("write schedules", Commit::Durable, write))
+    }
+
     fn hints(&self) -> HintStream {
         let stream = self.core.hints.listen();
         self.core.listen();
@@ -216,6 +237,10 @@ impl Store for SqliteStore {
 
     fn migrate(&self) -> BoxFuture<'_, StoreResult<Migration>> {
         Box::pin(self.core.submit("migrate", Commit::Durable, |tx| migrate::migrate(tx.db.conn)))
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn inspect(&self) -> &dyn Inspect {

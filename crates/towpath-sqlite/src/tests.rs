@@ -66,6 +66,6 @@ fn register(store: &SqliteStore, worker: Incarnation) {
 fn take_turn(store: &SqliteStore, worker: Incarnation, number: u64, settle: Vec<Settle>, limit: u16) -> TurnReply {
     let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("echo"), 1)]);
     let queues = vec![QueueClaim { queue: Queue::default(), serves, limit }];
-    let claim = (limit > 0).then_some(Claim { queues, decisions_max: 512 });
+    let claim = (limit > 0).then_some(Claim { queues, most: u16::MAX, decisions_max: 512 });
     block_on(store.turn(Turn { worker, number, settle, claim })).unwrap()
 }

@@ -163,6 +163,13 @@ impl<'t, 'c> Tx<'t, 'c> {
         Ok(())
     }
 
+    /// Says that there may be jobs to claim in a queue.
+    pub(crate) fn ring_queue(&mut self, queue: &Queue) {
+        if self.rings.heard {
+            self.rings.queues.insert((queue.clone(), None));
+        }
+    }
+
     /// Says that this is a turn of a worker which claims, so that it needs no telling of what it released.
     pub(crate) fn ring_others(&mut self, claims: Incarnation) {
         self.rings.claimed_by = Some(claims);

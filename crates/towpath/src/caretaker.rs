@@ -50,7 +50,7 @@ pub(crate) async fn settle_left(store: &Arc<dyn Store>) -> Result<(), StoreError
     }
     while number < TURNS_MAX {
         number += 1;
-        let claim = Some(Claim { queues: Vec::new(), decisions_max: limits::DECISIONS_MAX });
+        let claim = Some(Claim { queues: Vec::new(), most: 0, decisions_max: limits::DECISIONS_MAX });
         let asked = !settle.is_empty();
         let turn = Turn { worker, number, settle: std::mem::take(&mut settle), claim };
         let reply = store.turn(turn).await?;

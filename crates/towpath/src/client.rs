@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, Ended, Enqueue, Inspect, Item, Page, Placed, StopCounts};
+use towpath_core::store::{Change, Changed, Edit, Ended, Enqueue, Inspect, Item, Order, Page, Placed, StopCounts};
 use towpath_core::{
-    Due, GraphEnd, GraphId, Incarnation, InvalidGraph, JobId, JobRules, Kind, NewAppend, NewGraph, NewJob, Payload,
-    Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, abandon_job, cancel_graph_step,
-    cancel_job, terminate_job,
+    Conflict, Due, GraphEnd, GraphId, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind, NewAppend,
+    NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, Unique,
+    UniqueKey, abandon_job, cancel_graph_step, cancel_job, terminate_job,
 };
 
 use crate::branch;
@@ -54,6 +54,15 @@ impl<J> JobHandle<J> {
     /// A handle for an id that was kept elsewhere.
     pub fn from_id(id: JobId) -> Self {
         Self { id, placed: Placed::Existing, job: PhantomData }
+    }
+
+    /// The handle of a job that was to have this id; it stands for the one that has its key, if another has it.
+    pub(crate) fn of(id: JobId, placed: Placed) -> Self {
+        let id = match placed {
+            Placed::Held(KeyHolder::Job(holder)) | Placed::Replaced(holder) => holder,
+            Placed::Inserted | Placed::Existing | Placed::Held(KeyHolder::Graph(_)) => id,
+        };
+        Self { id, placed, job: PhantomData }
     }
 
     /// The job.
@@ -161,7 +170,7 @@ impl Client {
         }
         let ids: Vec<JobId> = jobs.iter().map(|j| j.id).collect();
         let placed = self.enqueue_items(jobs.into_iter().map(Item::job).collect()).await?;
-        Ok(ids.into_iter().zip(placed).map(|(id, placed)| JobHandle { id, placed, job: PhantomData }).collect())
+        Ok(ids.into_iter().zip(placed).map(|(id, placed)| JobHandle::of(id, placed)).collect())
     }
 
     /// Enqueues a job that was put together by hand.
@@ -348,6 +357,53 @@ impl Client {
         Ok(Some(counts))
     }
 
+    // ---- edit ---------------------------------------------------------------------------------
+
+    /// Changes the input, the priority or the time of a job that no worker has: it waits, is ready, not due yet, between two
+    /// attempts, or blocked, and is then tried again. [`Changed::Left`] says that it is in another state, or a run that has
+    /// begun: nothing changed. The input must be of the version with which the job was enqueued.
+    ///
+    /// ```
+    /// # use towpath::{Client, JobId, Payload, Timestamp};
+    /// # async fn f(client: Client, job: JobId) -> Result<(), Box<dyn std::error::Error>> {
+    /// use towpath::core::store::Edit;
+    /// let edit = Edit::default().input(Payload::json(&serde_json::json!({ "to": "ann" }))?).priority(5);
+    /// client.edit(job, edit, "bob", "the address was wrong").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The edit breaks a limit, or the store could not do it; nothing was changed then.
+    pub async fn edit(&self, job: JobId, edit: Edit, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        self.change(Change::Edit { job, edit: Box::new(edit) }, actor, reason).await
+    }
+
+    // ---- queues -------------------------------------------------------------------------------
+
+    /// Pauses a queue: from their next turn on no worker claims from it, in whichever process. What was claimed before
+    /// runs on; cancels and deadlines of its jobs are decided all the same. Pausing it again changes nothing.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn pause_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Pause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    /// Lets workers claim from a queue again, and wakes them. A queue that is not paused stays as it is.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn resume_queue(&self, queue: &Queue, actor: &str, reason: &str) -> Result<(), StoreError> {
+        self.change(Change::Unpause { queue: queue.clone() }, actor, reason).await.map(|_| ())
+    }
+
+    async fn change(&self, change: Change, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let order = Order { actor: actor.into(), reason: reason.into(), changes: vec![change] };
+        let applied = self.inner.store.apply(order).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
     /// Takes over from workers whose process on this host is known to be gone, and makes decisions that wait for a
     /// worker, such as how a graph ended. Workers do this all the time; it is for commands where none may be running.
     ///
@@ -362,13 +418,8 @@ impl Client {
     /// # Errors
     /// The store could not do it.
     pub async fn recount(&self, graph: GraphId, actor: &str) -> Result<u32, StoreError> {
-        let order = towpath_core::store::Order {
-            actor: actor.into(),
-            reason: "recount".into(),
-            changes: vec![Change::Recount { graph }],
-        };
-        match self.inner.store.apply(order).await?.changes.first() {
-            Some(Changed::Recounted { repaired }) => Ok(*repaired),
+        match self.change(Change::Recount { graph }, actor, "recount").await? {
+            Changed::Recounted { repaired } => Ok(repaired),
             _ => Err(StoreError::new(StoreErrorKind::Invalid, "recount", format!("there is no graph {graph}"))),
         }
     }
@@ -436,6 +487,53 @@ impl<J: Job> JobBuilder<'_, J> {
         self.with(|job| job.due = Due::At(at))
     }
 
+    /// A key that one live job of its kind may have. Held until the job has ended and answered with the job that has it
+    /// ([`Placed::Held`]), unless [`unique_hold`](Self::unique_hold) and [`unique_conflict`](Self::unique_conflict) say
+    /// otherwise. The handle then stands for the job that has the key.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Client, Job};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "reindex")]
+    /// # struct Reindex(u32);
+    /// # async fn f(client: Client) -> Result<(), towpath::Error> {
+    /// use std::time::Duration;
+    /// use towpath::Conflict;
+    /// // Ten saves in a minute are one reindex, two seconds after the last of them.
+    /// let debounce = Conflict::Debounce { at_most: Some(Duration::from_secs(30)) };
+    /// client.job(&Reindex(7)).unique("shop-7").unique_conflict(debounce).delay(Duration::from_secs(2)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unique(mut self, key: &str) -> Self {
+        match UniqueKey::new(key) {
+            Ok(key) => self.with(|job| job.unique = Some(Box::new(Unique::new(key)))),
+            Err(e) => {
+                self.job = Err(e.into());
+                self
+            }
+        }
+    }
+
+    /// For how long it holds its key. After [`unique`](Self::unique).
+    pub fn unique_hold(self, hold: Hold) -> Self {
+        self.with(|job| {
+            if let Some(unique) = &mut job.unique {
+                unique.hold = hold;
+            }
+        })
+    }
+
+    /// What becomes of it if another job has its key. After [`unique`](Self::unique).
+    pub fn unique_conflict(self, conflict: Conflict) -> Self {
+        self.with(|job| {
+            if let Some(unique) = &mut job.unique {
+                unique.conflict = conflict;
+            }
+        })
+    }
+
     /// Dead if it has not succeeded by this instant.
     pub fn deadline(self, at: Timestamp) -> Self {
         self.with(|job| job.deadline = Some(at))
@@ -452,6 +550,17 @@ impl<J: Job> JobBuilder<'_, J> {
     /// [`Context::cancelled`]: crate::Context::cancelled
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
+    }
+
+    /// How long it stays stored once it has succeeded or was skipped (24 h); a node stays as long as its graph. Whoever awaits
+    /// its output later finds nothing.
+    pub fn keep(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_us = u64::try_from(keep.as_micros()).ok())
+    }
+
+    /// How long it stays stored once it has ended otherwise (30 days).
+    pub fn keep_failed(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok())
     }
 
     /// Adds a tag.
@@ -490,8 +599,7 @@ impl<'c, J: Job> IntoFuture for JobBuilder<'c, J> {
         Box::pin(async move {
             let job = self.job?;
             let id = job.id;
-            let placed = self.client.enqueue_new(job).await?;
-            Ok(JobHandle { id, placed, job: PhantomData })
+            Ok(JobHandle::of(id, self.client.enqueue_new(job).await?))
         })
     }
 }

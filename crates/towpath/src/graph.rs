@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use towpath_core::{
-    GraphId, GraphName, GraphProblem, GraphRules, InvalidGraph, JobId, Kind, NewEdge, NewGraph, NewJob, NewNode,
-    NodeName, Payload,
+    Conflict, GraphId, GraphName, GraphProblem, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge, NewGraph, NewJob,
+    NewNode, NodeName, Payload, Unique, UniqueKey,
 };
 
 use crate::client::{self, Client};
@@ -76,6 +76,7 @@ pub struct GraphBuilder {
 #[derive(Default)]
 struct State {
     input: Option<Payload>,
+    unique: Option<Box<Unique>>,
     nodes: Vec<NewNode>,
     edges: Vec<NewEdge>,
     problems: Vec<GraphProblem>,
@@ -106,6 +107,35 @@ impl GraphBuilder {
         match Payload::json(input) {
             Ok(payload) => self.state().input = Some(payload),
             Err(e) => self.state().problems.push(GraphProblem::Input(e.to_string())),
+        }
+        self
+    }
+
+    /// A key that one live graph of this name may have: "one import a day". Held until the graph has ended and answered
+    /// with the graph that has it, unless [`unique_hold`](Self::unique_hold) and
+    /// [`unique_conflict`](Self::unique_conflict) say otherwise.
+    pub fn unique(self, key: &str) -> Self {
+        match UniqueKey::new(key) {
+            Ok(key) => self.state().unique = Some(Box::new(Unique::new(key))),
+            Err(problem) => self.problem(GraphProblem::Name(problem)),
+        }
+        self
+    }
+
+    /// For how long it holds its key: until it has ended, or for a window from its enqueue. After
+    /// [`unique`](Self::unique).
+    pub fn unique_hold(self, hold: Hold) -> Self {
+        if let Some(unique) = &mut self.state().unique {
+            unique.hold = hold;
+        }
+        self
+    }
+
+    /// What becomes of it if another graph has its key: rejected, or answered with that one. After
+    /// [`unique`](Self::unique).
+    pub fn unique_conflict(self, conflict: Conflict) -> Self {
+        if let Some(unique) = &mut self.state().unique {
+            unique.conflict = conflict;
         }
         self
     }
@@ -174,7 +204,7 @@ impl GraphBuilder {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn build(self) -> Result<Graph, InvalidGraph> {
-        let State { input, mut nodes, edges, mut problems } =
+        let State { input, unique, mut nodes, edges, mut problems } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         builtin::name_runs(self.id, &mut nodes);
         problems.extend(conditions::check(&nodes, &edges));
@@ -182,7 +212,7 @@ impl GraphBuilder {
             problems.push(GraphProblem::Name(problem));
             GraphName::from_stored(&self.name)
         });
-        let new = NewGraph { id: self.id, name, rules: self.rules, input, nodes, edges: edges.clone() };
+        let new = NewGraph { id: self.id, name, rules: self.rules, input, unique, nodes, edges: edges.clone() };
         match new.prepare() {
             Ok(prepared) if problems.is_empty() => Ok(Graph::new(prepared, edges)),
             Ok(_) => Err(InvalidGraph { graph: self.name, problems }),

@@ -149,6 +149,18 @@ impl JobDefaults {
         self
     }
 
+    /// Sets how long a lone job that succeeded or was skipped stays stored (24 h). A node stays as long as its graph.
+    pub fn keep(mut self, keep: Duration) -> Self {
+        self.rules.keep_us = u64::try_from(keep.as_micros()).ok();
+        self
+    }
+
+    /// Sets how long a lone job that ended otherwise stays stored (30 days).
+    pub fn keep_failed(mut self, keep: Duration) -> Self {
+        self.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok();
+        self
+    }
+
     /// Adds a tag.
     pub fn tag(mut self, tag: &str) -> Self {
         self.tags.push(tag.to_owned());

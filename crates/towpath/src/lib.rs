@@ -31,6 +31,7 @@ mod ancestor;
 mod batch;
 mod branch;
 mod builtin;
+mod bulk;
 mod caretaker;
 mod client;
 mod context;
@@ -42,6 +43,7 @@ mod failure;
 mod graph;
 mod handler;
 mod host;
+mod intake;
 mod job;
 mod log;
 mod middleware;
@@ -50,8 +52,10 @@ mod open;
 mod random;
 mod registry;
 mod requeue;
+mod schedules;
 mod states;
 pub mod testing;
+mod within;
 mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
@@ -60,6 +64,7 @@ pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;
 pub use builtin::{Timer, WaitFor};
+pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
@@ -71,29 +76,39 @@ pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
+pub use schedules::{Schedule, Schedules};
 pub use states::State;
+pub use within::{Enlist, SqlText, Within};
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
 pub use towpath_macros::{Branch, Job, durable, step};
 
 pub use towpath_core as core;
-pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream};
+pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream, Wake};
 pub use towpath_core::{
-    Cause, Condition, DecodeError, Due, EncodeError, End, FailureMode, GraphEnd, GraphId, GraphName, GraphProblem,
-    GraphRules, InvalidGraph, InvalidName, JobId, JobRules, Kind, Label, MemoryStore, Need, NewAppend, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind, State as JobState, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId, GraphName,
+    GraphProblem, GraphRules, Hold, InvalidGraph, InvalidName, JobId, JobRules, KeyHolder, Kind, Label, MemoryStore,
+    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind,
+    State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.
 pub type JsonValue = serde_json::Value;
 
+/// Schedules as the core has them: specs, zones, policies, and what is stored.
+pub mod schedule {
+    pub use towpath_core::schedule::{
+        Activity, CatchUp, InvalidSpec, Keeper, Minted, Overlap, Policy, SkipReason, SkippedTicks, Spec,
+        StoredSchedule, TickJob, Zone,
+    };
+}
+
 /// Views for people: what [`Client::inspect`] takes and answers.
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, QueueLine, StopLine, WorkerLine,
+        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine, WorkerLine,
     };
 }
 

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::durable::{self, Durable};
 use crate::failure::Failure;
 use crate::handler::{Erased, Perform, erase, erase_blocking, erase_left};
+use crate::intake::{self, IntakeJob};
 use crate::job::Job;
 use crate::middleware::{Left, Middlewares, Next};
 
@@ -309,6 +310,9 @@ impl Registry {
         let own = builtin::registry();
         let build = fnv(format!("{}{}{build_id}", self.manifest(), own.manifest()).as_bytes());
         self.entries.extend(own.entries);
+        let make: Make = Arc::new(|build| erase::<IntakeJob, _, _, Failure>(build, intake::take_in));
+        let queue = Queue::DEFAULT.to_owned();
+        self.entries.insert(Kind::INTAKE, Entry::Handler { version: 1, queue, alias_of: None, make });
         let serves: Vec<Served> = self
             .entries
             .iter()

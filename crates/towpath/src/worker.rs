@@ -4,6 +4,7 @@ mod attempt;
 mod failed;
 pub(crate) mod peers;
 mod pump;
+mod scheduler;
 
 use std::fmt;
 use std::future::Future;
@@ -29,6 +30,7 @@ use crate::job::Job;
 use crate::middleware::{Left, Next};
 use crate::random;
 use crate::registry::{Handlers, InvalidRegistry, Registry, RegistryProblem};
+use crate::schedules::{Checked, Schedule};
 use crate::states::States;
 pub(crate) use attempt::{Around, Attempt, panic_text, panicked};
 pub use failed::FailedAttempt;
@@ -38,6 +40,8 @@ use pump::Pump;
 
 /// A set of handlers that serves queues of a store.
 pub struct Worker {
+    client: Client,
+    schedules: Vec<Checked>,
     pump: Pump,
     messages: mpsc::UnboundedSender<Message>,
 }
@@ -55,6 +59,8 @@ pub struct WorkerBuilder {
     client: Client,
     registry: Registry,
     queues: Vec<(String, u16)>,
+    slots_max: Option<u16>,
+    weights: Vec<(String, u16)>,
     name: Option<String>,
     lease: Duration,
     drain_limit: Duration,
@@ -65,6 +71,7 @@ pub struct WorkerBuilder {
     build_id: String,
     needed: Vec<NeededState>,
     hooks: Hooks,
+    schedules: Vec<Schedule>,
 }
 
 impl Worker {
@@ -74,6 +81,8 @@ impl Worker {
             client: client.clone(),
             registry: Registry::new(),
             queues: Vec::new(),
+            slots_max: None,
+            weights: Vec::new(),
             name: None,
             lease: defaults::LEASE,
             drain_limit: defaults::DRAIN_LIMIT,
@@ -84,6 +93,7 @@ impl Worker {
             build_id: host::this_program(),
             needed: Vec::new(),
             hooks: Hooks::new(),
+            schedules: Vec::new(),
         }
     }
 
@@ -97,7 +107,12 @@ impl Worker {
 
     fn start(self) -> WorkerHandle {
         let running = self.pump.running();
-        let task = tokio::spawn(self.pump.run());
+        let Self { client, schedules, pump, .. } = self;
+        let task = tokio::spawn(async move {
+            let time = tokio::spawn(scheduler::keep_time(client, schedules));
+            pump.run().await;
+            time.abort();
+        });
         WorkerHandle { messages: self.messages, running, task }
     }
 }
@@ -150,6 +165,21 @@ impl WorkerBuilder {
     /// Serves a queue with so many slots: jobs of it that run at once. May be called for several queues.
     pub fn queue(mut self, name: &str, slots: u16) -> Self {
         self.queues.push((name.to_owned(), slots));
+        self
+    }
+
+    /// Most jobs that run at once of all its queues together; without it, as many as the queues have slots. The queue that
+    /// was named first comes first, and a later one gets what it leaves, unless there are weights
+    /// ([`queue_weight`](Self::queue_weight)).
+    pub fn slots(mut self, most: u16) -> Self {
+        self.slots_max = Some(most);
+        self
+    }
+
+    /// Shares the slots by weight among the queues that have work; a queue without a weight has 1. What a queue leaves goes
+    /// to the others. Weights say something only with fewer [`slots`](Self::slots) in all than the queues have.
+    pub fn queue_weight(mut self, queue: &str, weight: u16) -> Self {
+        self.weights.push((queue.to_owned(), weight));
         self
     }
 
@@ -251,6 +281,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Declares a schedule: it is there as long as workers have it in their code. A change of it takes effect when a worker with
+    /// the new code starts; one whose code has gone shows as a ghost after a day, and goes on until somebody forgets it.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedules.push(schedule);
+        self
+    }
+
     /// Names a step that the worker's functions use. Nothing requires it: it lets [`build`](Self::build) say before
     /// anything starts that a state is missing, instead of blocking the first run that comes to the step.
     pub fn step<I, O, E>(mut self, step: Step<I, O, E>) -> Self {
@@ -349,6 +386,14 @@ impl WorkerBuilder {
                 Ok(queue) => queues.push((queue, *slots)),
             }
         }
+        let mut schedules = Vec::with_capacity(self.schedules.len());
+        for schedule in std::mem::take(&mut self.schedules) {
+            match schedule.checked() {
+                Ok(checked) => schedules.push(checked),
+                Err(e) => self.registry.problem(RegistryProblem::Invalid { problem: e.to_string() }),
+            }
+        }
+        let weights = self.check_shares(&queues);
         self.look_for_states();
         let names: Vec<Queue> = queues.iter().map(|(queue, _)| queue.clone()).collect();
         for (kind, queue) in self.registry.beside(&names) {
@@ -373,6 +418,8 @@ impl WorkerBuilder {
             QueueSlots { queue, slots, serves }
         };
         let mut config = DispatchConfig::new(random::incarnation(), identity, queues.into_iter().map(slots).collect());
+        config.slots_max = self.slots_max;
+        config.weights = weights;
         config.lease = self.lease;
         config.heartbeat = (self.lease * 3 / 10).min(defaults::HEARTBEAT);
         config.drain_limit = self.drain_limit;
@@ -380,7 +427,29 @@ impl WorkerBuilder {
         if let Some(jobs) = self.prefetch_max {
             config.prefetch_max = jobs;
         }
-        let (pump, messages) = Pump::new(self.client, handlers, self.states, self.hooks, host, Dispatcher::new(config));
-        Ok(Worker { pump, messages })
+        let (pump, messages) =
+            Pump::new(self.client.clone(), handlers, self.states, self.hooks, host, Dispatcher::new(config));
+        Ok(Worker { client: self.client, schedules, pump, messages })
+    }
+
+    /// The weight of each queue, or none if there are no weights; notes what is wrong with them.
+    fn check_shares(&mut self, queues: &[(Queue, u16)]) -> Vec<u16> {
+        let mut problem = |problem: String| self.registry.problem(RegistryProblem::Invalid { problem });
+        if self.slots_max == Some(0) {
+            problem("the worker has no slot: give it at least 1, .slots(20)".into());
+        }
+        for (name, weight) in &self.weights {
+            if *weight == 0 {
+                problem(format!("queue {name} has the weight 0: give it at least 1, or pause the queue"));
+            }
+            if !queues.iter().any(|(queue, _)| queue.as_str() == name) {
+                problem(format!("queue {name} has a weight but is not served: add .queue({name:?}, 20)"));
+            }
+        }
+        if self.weights.is_empty() {
+            return Vec::new();
+        }
+        let of = |queue: &Queue| self.weights.iter().rev().find(|(name, _)| name == queue.as_str());
+        queues.iter().map(|(queue, _)| of(queue).map_or(1, |(_, weight)| *weight)).collect()
     }
 }

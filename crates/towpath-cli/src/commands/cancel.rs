@@ -4,8 +4,9 @@ use clap::Args;
 use serde_json::json;
 use towpath::core::State;
 use towpath::core::store::Changed;
-use towpath::{Client, GraphEnd, GraphId};
+use towpath::{BulkChange, Client, GraphEnd, GraphId};
 
+use super::filter::BulkArgs;
 use super::{ActorArgs, ViewArgs, find_job};
 use crate::error::CliError;
 use crate::{exit, say};
@@ -13,11 +14,12 @@ use crate::{exit, say};
 /// Cancel a job, a run or a graph
 ///
 /// What has not started ends at once; running commands are asked to stop; a run that has begun ends after its undos.
+/// Jobs can also be found by a filter, many at once.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// The job, the run or the graph.
     #[arg(value_name = "ID")]
-    id: String,
+    id: Option<String>,
     /// Ends the job or run at once, whatever it does; undos do not run.
     #[arg(long)]
     terminate: bool,
@@ -25,6 +27,8 @@ pub(crate) struct Cancel {
     /// the undos of its graph may run.
     #[arg(long, conflicts_with = "terminate")]
     abandon: bool,
+    #[command(flatten)]
+    bulk: BulkArgs,
     /// Why, for the record.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
@@ -36,13 +40,21 @@ pub(crate) struct Cancel {
 
 impl Cancel {
     pub(super) async fn run(self) -> Result<u8, CliError> {
+        self.bulk.check(usize::from(self.id.is_some()))?;
+        if self.terminate && self.id.is_none() {
+            return Err(CliError::usage("--terminate is of one job or run".to_owned(), "name the job"));
+        }
         let location = self.view.store.found()?;
         let client = location.open().await?;
         // What a killed process has left running is not asked but stopped.
         let groups = location.groups();
         groups.clear_dead().await.map_err(|e| CliError::failed("stop what an earlier process left running", e))?;
         groups.leave();
-        let graph = match self.id.parse::<GraphId>() {
+        let Some(id) = self.id.as_deref() else {
+            let (actor, change) = (self.actor.name(), BulkChange::Cancel);
+            return self.bulk.run(&client, &change, (&actor, &self.reason), self.view.json).await;
+        };
+        let graph = match id.parse::<GraphId>() {
             Ok(graph) => client.inspect().graph(graph).await?.map(|_| graph),
             Err(_) => None,
         };
@@ -50,23 +62,20 @@ impl Cancel {
             if self.terminate || self.abandon {
                 let done = if self.terminate { "terminated" } else { "abandoned" };
                 let help = "cancel the graph, or give one of its jobs";
-                return Err(CliError::usage(format!("{} is a graph: it cannot be {done}", self.id), help));
+                return Err(CliError::usage(format!("{} is a graph: it cannot be {done}", id), help));
             }
             self.graph(&client, graph).await?
         } else {
-            self.job(&client).await?
+            self.job(&client, id).await?
         };
         let Some((what, outcome)) = done else {
             let help = format!("list them with `towpath graph list{0}` and `towpath jobs{0}`", location.option());
-            return Err(CliError::usage(
-                format!("there is no job, run or graph {} in {}", self.id, location.shown()),
-                help,
-            ));
+            return Err(CliError::usage(format!("there is no job, run or graph {id} in {}", location.shown()), help));
         };
         if self.view.json {
-            say::json(&json!({ "id": self.id, "what": what, "outcome": outcome }))?;
+            say::json(&json!({ "id": id, "what": what, "outcome": outcome }))?;
         } else {
-            say::line(format_args!("{what} {}: {outcome}", self.id));
+            say::line(format_args!("{what} {id}: {outcome}"));
         }
         Ok(exit::SUCCEEDED)
     }
@@ -87,8 +96,8 @@ impl Cancel {
         }))
     }
 
-    async fn job(&self, client: &Client) -> Result<Option<(&'static str, &'static str)>, CliError> {
-        let Some(job) = find_job(client, &self.id).await? else { return Ok(None) };
+    async fn job(&self, client: &Client, id: &str) -> Result<Option<(&'static str, &'static str)>, CliError> {
+        let Some(job) = find_job(client, id).await? else { return Ok(None) };
         let is_run = client.inspect().job(job).await?.is_some_and(|detail| detail.run.is_some());
         let actor = self.actor.name();
         let changed = if self.terminate {

@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use towpath::{Client, Payload, RetryError};
+use towpath::{BulkChange, Client, Payload, RetryError};
 
+use super::filter::BulkArgs;
 use super::{ActorArgs, ViewArgs, find_job};
 use crate::error::CliError;
 use crate::{exit, say};
 
 /// Put jobs back that ended badly or are blocked
 ///
-/// Each is a new arrival with its failures and crashes at 0; its attempts are counted on, and their history stays.
+/// Each is a new arrival with its failures and crashes at 0; its attempts are counted on, and their history stays. The jobs
+/// are named, or found by a filter; then those that were cancelled come back only with `--state cancelled`.
 #[derive(Debug, Args)]
 pub(crate) struct RequeueCommand {
     /// The jobs.
-    #[arg(value_name = "JOB", required = true)]
+    #[arg(value_name = "JOB")]
     jobs: Vec<String>,
     /// Gives the job another input: the JSON in this file.
     #[arg(long, value_name = "FILE")]
@@ -24,6 +26,8 @@ pub(crate) struct RequeueCommand {
     /// Puts back what has succeeded too; it is then done once more.
     #[arg(long)]
     even_succeeded: bool,
+    #[command(flatten)]
+    bulk: BulkArgs,
     /// Why, for the record.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
@@ -40,8 +44,17 @@ impl RequeueCommand {
             let help = "requeue them one by one";
             return Err(CliError::usage("--input is for one job, and several are named".to_owned(), help));
         }
+        self.bulk.check(self.jobs.len())?;
+        if self.jobs.is_empty() && (self.input.is_some() || self.even_succeeded) {
+            let help = "name the jobs";
+            return Err(CliError::usage("a bulk takes neither --input nor --even-succeeded".to_owned(), help));
+        }
         let input = self.input.as_deref().map(read_input).transpose()?;
         let client = location.open().await?;
+        if self.jobs.is_empty() {
+            let (actor, change) = (self.actor.name(), BulkChange::Requeue);
+            return self.bulk.run(&client, &change, (&actor, &self.reason), self.view.json).await;
+        }
         let (mut lines, mut code) = (Vec::new(), exit::SUCCEEDED);
         for job in &self.jobs {
             let (outcome, is_done) = match self.requeue(&client, job, input.clone()).await? {
@@ -88,7 +101,7 @@ impl RequeueCommand {
     }
 }
 
-fn read_input(file: &Path) -> Result<Payload, CliError> {
+pub(super) fn read_input(file: &Path) -> Result<Payload, CliError> {
     let usage = |problem: String| CliError::usage(problem, "write the job's input as JSON into the file");
     let text = std::fs::read_to_string(file).map_err(|e| usage(format!("{} cannot be read: {e}", file.display())))?;
     let value: Value = serde_json::from_str(&text).map_err(|e| usage(format!("{} is no JSON: {e}", file.display())))?;

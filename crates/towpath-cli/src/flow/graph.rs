@@ -46,6 +46,7 @@ impl Flow {
             name: self.name,
             rules: GraphRules { fail_fast: self.fail_fast, ..GraphRules::default() },
             input: Some(input),
+            unique: None,
             nodes: Vec::with_capacity(self.nodes.len()),
             edges: Vec::new(),
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use towpath::{Client, Context, Failure, Job, Worker};
+use towpath::{Client, Context, Failure, Job, Kind, NewJob, Schedule, Worker};
 
 use crate::{Folder, wait_until};
 
@@ -75,6 +75,9 @@ async fn every_answer_has_the_shape_that_the_reference_shows() {
         .unwrap();
     let long = client.enqueue(&Greet).await.unwrap().id().to_string();
     wait_until("it runs", || folder.json(&["queues"])[0]["running"] == 1);
+    let report = NewJob::new(Client::new_job_id(), Kind::new("report").unwrap());
+    client.schedules().put(Schedule::of("nightly", "@daily", Ok(report)), "ann", "").await.unwrap();
+    client.schedules().trigger("nightly", "ann", "").await.unwrap();
     let examples = examples();
     assert!(examples.len() >= 9, "{examples:?}");
     for (command, shown) in examples {

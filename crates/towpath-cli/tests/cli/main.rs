@@ -11,6 +11,7 @@ mod gate;
 mod graph_json;
 mod interrupt;
 mod json;
+mod operate;
 mod output;
 mod resume;
 mod retry;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use towpath_core::store::{Enqueue, Item, Placed};
 use towpath_core::{
-    Condition, Due, FailureMode, GraphName, GraphRules, JobRules, Kind, Label, Need, NewAppend, NewEdge, NewGraph,
-    NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, RunId,
+    Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRules, Hold, JobRules, Kind, Label, Need, NewAppend,
+    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, RunId, Unique, UniqueKey,
 };
 
 use crate::args::Args;
@@ -61,6 +61,8 @@ impl<S: Subject> Runner<S> {
                     lines.push(match placed {
                         Ok(Placed::Inserted) => format!("{name} inserted"),
                         Ok(Placed::Existing) => format!("{name} existing"),
+                        Ok(Placed::Held(by)) => self.names.within(&format!("{name} held by {by}")),
+                        Ok(Placed::Replaced(job)) => self.names.within(&format!("{name} replaced in job {job}")),
                         Err(refusal) => format!("{name} refused: {}", self.names.within(&refusal.to_string())),
                     });
                 }
@@ -120,9 +122,11 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
         fail_fast: args.flag("fail_fast"),
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
+    let unique = read_unique(&mut args)?;
     args.finish()?;
     let (nodes, edges) = read_nodes(names, &name, body)?;
-    let graph = NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, nodes, edges };
+    let graph =
+        NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, unique, nodes, edges };
     let item = graph.prepare().map(|g| Item::Graph(Box::new(g))).map_err(|e| e.to_string());
     Ok(Named { name, item })
 }
@@ -211,8 +215,50 @@ fn read_job(names: &mut Names, name: &str, args: &mut Args) -> Result<NewJob, Sc
     job.rules = read_rules(args)?;
     job.tags = args.list("tags").unwrap_or_default();
     job.headers = read_headers(args)?;
+    job.unique = read_unique(args)?;
     job.run = args.text("run")?.map(|id| parsed(RunId::new(&id))).transpose()?;
     Ok(job)
+}
+
+/// `unique=key hold=started|ended|5s conflict=reject|return|replace:input,due|debounce|debounce:10s`.
+fn read_unique(args: &mut Args) -> Result<Option<Box<Unique>>, ScriptError> {
+    let Some(key) = args.text("unique")? else { return Ok(None) };
+    let mut unique = Unique::new(parsed(UniqueKey::new(&key))?);
+    unique.hold = match args.text("hold")?.as_deref() {
+        None | Some("ended") => Hold::Ended,
+        Some("started") => Hold::Started,
+        Some(window) => Hold::For(span::parse(window)?),
+    };
+    unique.conflict = match args.text("conflict")?.as_deref() {
+        None | Some("return") => Conflict::ReturnExisting,
+        Some("reject") => Conflict::Reject,
+        Some("debounce") => Conflict::Debounce { at_most: None },
+        Some(text) => match text.split_once(':') {
+            Some(("debounce", at_most)) => Conflict::Debounce { at_most: Some(span::parse(at_most)?) },
+            Some(("replace", fields)) => Conflict::Replace(read_fields(fields)?),
+            _ => return Err(ScriptError::new(format!("{text:?} is no conflict policy"))),
+        },
+    };
+    Ok(Some(Box::new(unique)))
+}
+
+fn read_fields(text: &str) -> Result<Fields, ScriptError> {
+    let mut fields = Fields::default();
+    for name in text.split(',') {
+        fields = fields.with(match name {
+            "all" => Fields::ALL,
+            "input" => Fields::INPUT,
+            "queue" => Fields::QUEUE,
+            "priority" => Fields::PRIORITY,
+            "due" => Fields::DUE,
+            "deadline" => Fields::DEADLINE,
+            "rules" => Fields::RULES,
+            "tags" => Fields::TAGS,
+            "headers" => Fields::HEADERS,
+            other => return Err(ScriptError::new(format!("{other:?} is no field of a job"))),
+        });
+    }
+    Ok(fields)
 }
 
 fn read_headers(args: &mut Args) -> Result<BTreeMap<String, String>, ScriptError> {

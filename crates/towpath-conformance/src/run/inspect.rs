@@ -8,7 +8,7 @@ use crate::error::ScriptError;
 use crate::run::enqueue::parsed;
 use crate::run::{Answer, Runner};
 use crate::say;
-use crate::subject::Subject;
+use crate::subject::{START, Subject};
 
 impl<S: Subject> Runner<S> {
     pub(super) async fn inspect(&mut self, verb: &str, mut args: Args) -> Answer {
@@ -22,7 +22,9 @@ impl<S: Subject> Runner<S> {
         }
         let store = self.subject.store();
         let reply = match verb {
-            "queues" => store.inspect().queues().await.map(|all| all.iter().map(say::queue).collect()),
+            "queues" => {
+                store.inspect().queues().await.map(|all| all.iter().map(|line| say::queue(line, START)).collect())
+            }
             "workers" => {
                 let say = self.say();
                 store.inspect().workers().await.map(|all| all.iter().map(|w| say.worker(w)).collect())

@@ -1,13 +1,15 @@
-//! `cancel`, `terminate`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
+//! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
-use towpath_core::store::{Change, Changed, Order, Pruned, WhileRunning};
-use towpath_core::{GraphId, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
+use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning};
+use towpath_core::{GraphId, Queue, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
 
 use crate::args::Args;
 use crate::error::ScriptError;
+use crate::run::enqueue::{parsed, read_payload};
 use crate::run::{Answer, Runner};
 use crate::say;
-use crate::subject::{Corruption, Subject};
+use crate::span;
+use crate::subject::{Corruption, START, Subject};
 
 /// Nodes that one step of a cancel settles.
 const STEP: u32 = 512;
@@ -17,6 +19,8 @@ impl<S: Subject> Runner<S> {
         match verb {
             "cancel" => self.cancel(args).await,
             "terminate" | "abandon" => self.terminate(verb, args).await,
+            "pause" | "unpause" => self.pause(verb, args).await,
+            "edit" => self.edit(args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
             "recount" => self.recount(args).await,
@@ -51,6 +55,28 @@ impl<S: Subject> Runner<S> {
         let job = self.names.job(&name);
         let plan = if verb == "abandon" { abandon_job } else { terminate_job };
         self.apply(plan(job, &actor, &reason), &[name]).await
+    }
+
+    /// `edit a input=… priority=3 due=1h`.
+    async fn edit(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a job")?;
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        let edit = Box::new(read_edit(&mut args)?);
+        args.finish()?;
+        let change = Change::Edit { job: self.names.job(&name), edit };
+        self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
+    }
+
+    /// `pause mail` and `unpause mail`.
+    async fn pause(&mut self, verb: &str, mut args: Args) -> Answer {
+        let name = args.word("a queue")?;
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let queue = parsed(Queue::new(&name))?;
+        let change = if verb == "pause" { Change::Pause { queue } } else { Change::Unpause { queue } };
+        self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 
     async fn settle_stopped(
@@ -97,6 +123,7 @@ impl<S: Subject> Runner<S> {
                 "end" => self.read_end(&name, &actor, &reason, &mut args)?,
                 "stop" => Change::Stop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
                 "unstop" => Change::Unstop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
+                "edit" => Change::Edit { job: self.names.job(&name), edit: Box::new(read_edit(&mut args)?) },
                 "recount" => Change::Recount { graph: self.names.graph(&name) },
                 other => return Err(ScriptError::new(format!("{other:?} is not a change"))),
             });
@@ -139,6 +166,9 @@ impl<S: Subject> Runner<S> {
                 Changed::Left(state) => format!("{name} left {}", say::state(*state)),
                 Changed::Unknown => format!("{name} unknown"),
                 Changed::Unstopped => format!("{name} unstopped"),
+                Changed::Edited => format!("{name} edited"),
+                Changed::Paused => format!("{name} paused"),
+                Changed::Unpaused => format!("{name} unpaused"),
                 Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
                 Changed::Requeued => format!("{name} requeued"),
                 Changed::OfGraph => format!("{name} left: a node of a graph"),
@@ -189,6 +219,7 @@ impl<S: Subject> Runner<S> {
             total.nodes += pruned.nodes;
             total.graphs += pruned.graphs;
             total.arrivals += pruned.arrivals;
+            total.keys += pruned.keys;
             if word != "all" || pruned.is_empty() {
                 break;
             }
@@ -198,6 +229,7 @@ impl<S: Subject> Runner<S> {
             .count("nodes", total.nodes)
             .count("graphs", total.graphs)
             .count("arrivals", total.arrivals)
+            .count("keys", total.keys)
             .end();
         Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
     }
@@ -214,6 +246,14 @@ impl<S: Subject> Runner<S> {
         }
         Ok(Vec::new())
     }
+}
+
+fn read_edit(args: &mut Args) -> Result<Edit, ScriptError> {
+    let mut edit = Edit::default();
+    edit.input = args.read("input", |text| Ok(read_payload(text)))?;
+    edit.priority = args.number("priority")?;
+    edit.due = args.read("due", |text| span::parse_instant(text, START))?;
+    Ok(edit)
 }
 
 fn read_stop(args: &mut Args) -> Result<StopReason, ScriptError> {

@@ -241,7 +241,8 @@ fn read_identity(worker: &str, args: &mut Args) -> Result<WorkerIdentity, Script
     })
 }
 
-/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `decisions=512`.
+/// `claim` alone is `claim=default:10`; `kinds=echo,mail@2,fn@=1+3`, the last in these versions only; `most=5` of all queues;
+/// `decisions=512`.
 fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     let queues = match (args.flag("claim"), args.list("claim")) {
         (_, Some(queues)) => queues,
@@ -250,13 +251,14 @@ fn read_claim(args: &mut Args) -> Result<Option<Claim>, ScriptError> {
     };
     let kinds = args.list("kinds").unwrap_or_else(|| vec!["echo".to_owned()]);
     let serves: Arc<[Served]> = kinds.iter().map(|kind| read_served(kind)).collect::<Result<_, _>>()?;
+    let most = args.number("most")?.unwrap_or(limits::CLAIM_MAX);
     let decisions_max = args.number("decisions")?.unwrap_or(limits::DECISIONS_MAX);
     let queues = queues.iter().map(|text| {
         let (queue, limit) = text.split_once(':').unwrap_or((text, "10"));
         let limit = limit.parse().map_err(|_| ScriptError::new(format!("{text:?} is not queue:limit")))?;
         Ok(QueueClaim { queue: parsed(Queue::new(queue))?, serves: serves.clone(), limit })
     });
-    Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, decisions_max }))
+    Ok(Some(Claim { queues: queues.collect::<Result<_, ScriptError>>()?, most, decisions_max }))
 }
 
 /// `serves=echo,mail@2`.

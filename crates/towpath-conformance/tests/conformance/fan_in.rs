@@ -57,7 +57,7 @@ async fn fan_in(store: &dyn Store, parents: usize) {
     store.extend(beat).await.unwrap();
     let serves: Arc<[Served]> = Arc::new([Served::up_to(Kind::from_stored("echo"), 1)]);
     let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: limits::CLAIM_MAX }];
-    let claim = Claim { queues, decisions_max: limits::DECISIONS_MAX };
+    let claim = Claim { queues, most: u16::MAX, decisions_max: limits::DECISIONS_MAX };
     let (mut settle, mut ended) = (Vec::new(), 0);
     for number in 1.. {
         let reply = store.turn(Turn { worker: WORKER, number, settle, claim: Some(claim.clone()) }).await.unwrap();
@@ -96,6 +96,7 @@ fn funnel(id_of_graph: GraphId, parents: usize) -> NewGraph {
         name: GraphName::from_stored("funnel"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: (0..=parents).map(node).collect(),
         edges: (0..parents).map(|parent| NewEdge::new(name(parent), name(parents))).collect(),
     }

@@ -21,3 +21,7 @@ mod scripts;
 mod simulation;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod ticks;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod unique;

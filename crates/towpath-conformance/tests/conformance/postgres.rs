@@ -38,6 +38,17 @@ async fn scripts_hold_on_postgres_when_its_client_dies_after_every_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scripts_hold_on_postgres_when_all_is_enqueued_by_the_function_for_applications() {
+    let Some(url) = url() else { return };
+    let by_function = async |_| {
+        let subject = new(&url).await;
+        subject.postgres().enqueue_by_function();
+        subject
+    };
+    run_all(Crashes::Never, by_function).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_agrees_with_memory_on_a_random_script() {
     let Some(url) = url() else { return };
     compare(new(&url).await, Plan::new(OPS)).await;

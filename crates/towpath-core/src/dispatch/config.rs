@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::share::Choice;
 use crate::defaults;
 use crate::id::{Fence, Incarnation};
 use crate::name::Queue;
@@ -19,6 +20,13 @@ pub struct QueueSlots {
     pub serves: Arc<[Served]>,
 }
 
+impl QueueSlots {
+    /// A queue with so many slots and the kinds that are served of it.
+    pub fn new(queue: Queue, slots: u16, serves: Arc<[Served]>) -> Self {
+        Self { queue, slots, serves }
+    }
+}
+
 /// What a worker is set up with. The defaults are those of the table of defaults.
 #[derive(Clone, Debug)]
 pub struct DispatchConfig {
@@ -28,6 +36,11 @@ pub struct DispatchConfig {
     pub identity: WorkerIdentity,
     /// What it serves.
     pub queues: Vec<QueueSlots>,
+    /// Jobs that run at once of all queues together; `None` for as many as the queues have slots.
+    pub slots_max: Option<u16>,
+    /// How much of those slots each queue gets while others have work too, by its place in `queues`; at least 1. Empty:
+    /// the first queue that has work comes first.
+    pub weights: Vec<u16>,
     /// How long its claims hold.
     pub lease: Duration,
     /// How often it renews them.
@@ -57,6 +70,8 @@ impl DispatchConfig {
             worker,
             identity,
             queues,
+            slots_max: None,
+            weights: Vec::new(),
             lease: defaults::LEASE,
             heartbeat: defaults::HEARTBEAT,
             poll: defaults::POLL,
@@ -71,7 +86,12 @@ impl DispatchConfig {
     }
 
     pub(super) fn slots(&self) -> u32 {
-        self.queues.iter().map(|q| u32::from(q.slots)).sum()
+        let all = self.queues.iter().map(|q| u32::from(q.slots)).sum();
+        self.slots_max.map_or(all, |most| all.min(u32::from(most)))
+    }
+
+    pub(super) fn choice(&self) -> Choice {
+        if self.weights.is_empty() { Choice::Strict } else { Choice::Weighted(self.weights.clone()) }
     }
 
     pub(super) fn beat(&self, acknowledged: u64, holds: Vec<Fence>, intent: Intent) -> Beat {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::config::DispatchConfig;
 use super::message::Effect;
+use super::share::Room;
 use crate::id::{Fence, Incarnation};
 use crate::limits;
 use crate::store::{Claim, QueueClaim, Rescue, Settle, Turn};
@@ -63,6 +64,8 @@ pub(super) struct Traffic {
     /// Outcomes and lines of runs that go on: what a turn carries.
     said_since_turn: u32,
     said_last_turn: u32,
+    /// By queue: whether it gave less than it was asked for.
+    empty: Vec<bool>,
 }
 
 /// From how many finished jobs a turn a worker is busy: outcomes then wait a little for company.
@@ -88,6 +91,7 @@ impl Traffic {
             finished_last_turn: 0,
             said_since_turn: 0,
             said_last_turn: 0,
+            empty: vec![false; config.queues.len()],
         }
     }
 
@@ -139,10 +143,27 @@ impl Traffic {
         }
     }
 
-    /// A claim is answered. A full one means that there is more.
-    pub(super) fn claimed(&mut self, asked: usize, got: usize) {
-        if asked > 0 && got >= asked {
+    /// A claim is answered: what each queue gave, by its place. A full one means that there is more.
+    pub(super) fn claimed(&mut self, config: &DispatchConfig, claim: &Claim, got: &[usize]) {
+        let asked: usize = claim.queues.iter().map(|queue| usize::from(queue.limit)).sum();
+        let asked = asked.min(usize::from(claim.most));
+        let mut total = got.iter().sum::<usize>();
+        // By weight a queue is asked for a share only: if another left something of its own, there may be more of this.
+        let gave_all =
+            |queue: &QueueClaim| place_of(config, queue).and_then(|at| got.get(at)) == Some(&usize::from(queue.limit));
+        let has_more = !config.weights.is_empty() && claim.queues.iter().any(gave_all);
+        if asked > 0 && (total >= asked || has_more) {
             self.look_at = Duration::ZERO;
+        }
+        // A queue that stood behind the last job of the claim was not asked.
+        for queue in claim.queues.iter().rev() {
+            let Some(at) = place_of(config, queue) else { continue };
+            let given = got.get(at).copied().unwrap_or(0);
+            let was_asked = total < usize::from(claim.most);
+            total = total.saturating_sub(given);
+            if let Some(empty) = self.empty.get_mut(at) {
+                *empty = given < usize::from(queue.limit) && was_asked;
+            }
         }
     }
 
@@ -263,17 +284,17 @@ impl Traffic {
     pub(super) fn send_turn(
         &mut self,
         config: &DispatchConfig,
-        room: Vec<u16>,
+        room: &Room,
         active: bool,
         now: Duration,
     ) -> Option<Effect> {
-        let looks = now >= self.look_at && room.iter().any(|r| *r > 0);
+        let looks = now >= self.look_at && room.is_any();
         let flushes = self.should_flush(active, now);
         if !looks && !flushes {
             return None;
         }
         let settle = self.take_outbox();
-        let claim = room.iter().any(|r| *r > 0).then(|| self.claim(config, &room));
+        let claim = room.is_any().then(|| self.claim(config, room));
         if claim.is_some() {
             self.look_at = now + config.jitter(self.last_number, self.poll, 20);
         }
@@ -322,21 +343,25 @@ impl Traffic {
         taken
     }
 
-    fn claim(&self, config: &DispatchConfig, room: &[u16]) -> Claim {
+    fn claim(&self, config: &DispatchConfig, room: &Room) -> Claim {
         let mut left = limits::CLAIM_MAX;
-        let mut queues = Vec::with_capacity(room.len());
-        for (queue, room) in config.queues.iter().zip(room) {
-            let limit = (*room).min(left);
+        let mut queues = Vec::with_capacity(room.each.len());
+        for (at, limit) in config.choice().shares(room, &self.empty) {
+            let limit = limit.min(left);
             left -= limit;
-            if limit > 0 {
+            if let Some(queue) = config.queues.get(at).filter(|_| limit > 0) {
                 queues.push(QueueClaim { queue: queue.queue.clone(), serves: queue.serves.clone(), limit });
             }
         }
-        Claim { queues, decisions_max: limits::DECISIONS_MAX }
+        Claim { queues, most: room.all.min(limits::CLAIM_MAX), decisions_max: limits::DECISIONS_MAX }
     }
 
     fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
     }
+}
+
+fn place_of(config: &DispatchConfig, queue: &QueueClaim) -> Option<usize> {
+    config.queues.iter().position(|known| known.queue == queue.queue)
 }

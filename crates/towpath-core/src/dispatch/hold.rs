@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use super::config::QueueSlots;
+use super::config::DispatchConfig;
 use super::message::CancelWhy;
+use super::share::{Choice, Room};
 use crate::id::Fence;
 use crate::store::{Claimed, Counters, Head};
 
@@ -15,6 +16,9 @@ pub(super) struct Holding {
     held: HashMap<Fence, Held>,
     queues: Vec<QueueHolding>,
     running: usize,
+    /// Jobs that run at once, of all queues.
+    slots_max: Option<u16>,
+    choice: Choice,
     /// A job whose next crash puts it aside: held until it can run without another such job.
     suspect: Suspect,
     /// Runs that were stopped while something that they wrote was on its way: what becomes of that decides whether their
@@ -102,8 +106,9 @@ pub(super) struct Interruption {
 }
 
 impl Holding {
-    pub(super) fn new(queues: &[QueueSlots]) -> Self {
-        let queues = queues
+    pub(super) fn new(config: &DispatchConfig) -> Self {
+        let queues = config
+            .queues
             .iter()
             .map(|q| QueueHolding { name: q.queue.clone(), slots: q.slots, running: 0, waiting: VecDeque::new() })
             .collect();
@@ -111,6 +116,8 @@ impl Holding {
             held: HashMap::new(),
             queues,
             running: 0,
+            slots_max: config.slots_max,
+            choice: config.choice(),
             suspect: Suspect::None,
             stopped: Vec::new(),
             returning: Vec::new(),
@@ -152,7 +159,7 @@ impl Holding {
     pub(super) fn wait(&mut self, job: Box<Claimed>, now: Duration) {
         let fence = job.head.fence;
         self.held.insert(fence, Held { fence, stage: HeldStage::Waiting });
-        let at = self.queue_of(&job.head);
+        let at = self.place_of(&job.head);
         if let Some(queue) = self.queues.get_mut(at) {
             queue.waiting.push_back(Waiting { job, since: now });
             self.look_at = self.look_at.min(now + Duration::from_secs(1));
@@ -197,25 +204,32 @@ impl Holding {
 
     /// Takes in a job that is the next to start in its queue.
     pub(super) fn wait_first(&mut self, job: Box<Claimed>, now: Duration) {
-        let at = self.queue_of(&job.head);
+        let at = self.place_of(&job.head);
         if let Some(queue) = self.queues.get_mut(at) {
             queue.waiting.push_front(Waiting { job, since: now });
             self.look_at = self.look_at.min(now + Duration::from_secs(1));
         }
     }
 
-    fn queue_of(&self, head: &Head) -> usize {
+    /// The place of a job's queue in the configuration.
+    pub(super) fn place_of(&self, head: &Head) -> usize {
         self.queues.iter().position(|q| q.name == head.queue).unwrap_or(0)
     }
 
     /// The next job that has a slot. The caller starts it or settles it.
     pub(super) fn next_to_start(&mut self) -> Option<Box<Claimed>> {
-        let queue = self.queues.iter_mut().find(|q| q.running < q.slots && !q.waiting.is_empty())?;
+        if self.slots_max.is_some_and(|most| self.running >= usize::from(most)) {
+            return None;
+        }
+        let waits =
+            |(at, q): (usize, &QueueHolding)| (q.running < q.slots && !q.waiting.is_empty()).then_some((at, q.running));
+        let waiting: Vec<(usize, u16)> = self.queues.iter().enumerate().filter_map(waits).collect();
+        let queue = self.queues.get_mut(self.choice.next(&waiting)?)?;
         queue.waiting.pop_front().map(|w| w.job)
     }
 
     pub(super) fn start(&mut self, head: &Head, timeout_at: Option<Duration>, deadline_at: Option<Duration>) {
-        let queue = self.queue_of(head);
+        let queue = self.place_of(head);
         let run = Running {
             head: head.clone(),
             queue,
@@ -465,15 +479,24 @@ impl Holding {
 
     /// How many jobs each queue has room for, in the order of the configuration: free slots, and its share of
     /// what is fetched ahead.
-    pub(super) fn room(&self, prefetch: u32) -> Vec<u16> {
+    pub(super) fn room(&self, prefetch: u32) -> Room {
         let total: u32 = self.queues.iter().map(|q| u32::from(q.slots)).sum::<u32>().max(1);
-        let room = |q: &QueueHolding| {
-            let share = (u64::from(prefetch) * u64::from(q.slots)).div_ceil(u64::from(total));
-            let target = u64::from(q.slots) + share;
-            let have = u64::from(q.running) + q.waiting.len() as u64;
-            u16::try_from(target.saturating_sub(have)).unwrap_or(u16::MAX)
+        let target = |q: &QueueHolding| {
+            u64::from(q.slots) + (u64::from(prefetch) * u64::from(q.slots)).div_ceil(u64::from(total))
         };
-        self.queues.iter().map(room).collect()
+        let have = |q: &QueueHolding| u64::from(q.running) + q.waiting.len() as u64;
+        let room = |q: &QueueHolding| u16::try_from(target(q).saturating_sub(have(q))).unwrap_or(u16::MAX);
+        let each: Vec<u16> = self.queues.iter().map(room).collect();
+        let all = match self.slots_max {
+            None => each.iter().copied().fold(0, u16::saturating_add),
+            Some(most) => {
+                // What one queue holds beyond its own target takes nothing from the others.
+                let held: u64 = self.queues.iter().map(|q| have(q).min(target(q))).sum();
+                let room = (u64::from(most) + u64::from(prefetch)).saturating_sub(held);
+                u16::try_from(room).unwrap_or(u16::MAX)
+            }
+        };
+        Room { each, all }
     }
 
     pub(super) fn next_wake(&self) -> Duration {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod runs;
+mod shares;
 
 use super::*;
 use crate::id::{Incarnation, JobId, Token};

@@ -79,6 +79,7 @@ fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, 
         name: GraphName::from_stored("graph"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: Vec::new(),
         edges: Vec::new(),
     };

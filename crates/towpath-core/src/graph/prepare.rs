@@ -12,6 +12,7 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
+use crate::unique::{Clash, Hold, Unique};
 
 /// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub struct PreparedGraph {
     name: GraphName,
     rules: GraphRules,
     input: Option<Payload>,
+    unique: Option<Box<Unique>>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
 }
@@ -41,6 +43,10 @@ impl PreparedGraph {
     pub fn input(&self) -> Option<&Payload> {
         self.input.as_ref()
     }
+    /// The key that it alone of its name may have.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.unique.as_deref()
+    }
     /// Its nodes; the last one is `end`.
     pub fn nodes(&self) -> &[PreparedNode] {
         &self.nodes
@@ -52,7 +58,8 @@ impl PreparedGraph {
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
-        input + self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
+        let unique = self.unique.as_ref().map_or(0, |unique| unique.key.as_str().len());
+        input + unique + self.nodes.iter().map(PreparedNode::bytes).sum::<usize>() + 16 * self.edges.len()
     }
 }
 
@@ -136,13 +143,16 @@ impl NewGraph {
     ///
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
-    pub fn prepare(self) -> Result<PreparedGraph, InvalidGraph> {
+    pub fn prepare(mut self) -> Result<PreparedGraph, InvalidGraph> {
         let mut check = Check::new(&self.nodes);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
         if let Some(input) = &self.input {
             check.input(input);
+        }
+        if let Some(unique) = &self.unique {
+            check.unique(unique);
         }
         let edges = check.edges(&self.edges, |_| None);
         let order = check.cycle(self.nodes.len(), &edges);
@@ -152,13 +162,14 @@ impl NewGraph {
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
-        let (mut nodes, edges) = assemble(self.nodes, edges, &order, &guards);
+        let (mut nodes, edges) = assemble(std::mem::take(&mut self.nodes), edges, &order, &guards);
         if self.rules.fail_fast {
             fail_fast(&mut nodes, &edges);
         }
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
-        Ok(PreparedGraph { id: self.id, name: self.name, rules: self.rules, input: self.input, nodes, edges })
+        let NewGraph { id, name, rules, input, unique, .. } = self;
+        Ok(PreparedGraph { id, name, rules, input, unique, nodes, edges })
     }
 }
 
@@ -354,6 +365,10 @@ impl Check {
                 let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
+            if let Some(unique) = &node.job.unique {
+                let problem = format!("has the unique key {:?}: give it to the graph", unique.key);
+                check.problems.push(GraphProblem::Job(node.name.clone(), problem));
+            }
             if let Err(refusal) = node.job.check() {
                 check.problems.push(GraphProblem::Job(node.name.clone(), refusal.to_string()));
             }
@@ -368,6 +383,17 @@ impl Check {
             self.problems.push(GraphProblem::Input(problem));
         } else if let Err(e) = input.check_text() {
             self.problems.push(GraphProblem::Input(e.problem));
+        }
+    }
+
+    fn unique(&mut self, unique: &Unique) {
+        if unique.hold == Hold::Started {
+            let problem = "a graph cannot hold its key until it is started: until it has ended, or for a window";
+            self.problems.push(GraphProblem::Unique(unique.key.clone(), problem));
+        }
+        if unique.clash() == Clash::Replace {
+            let problem = "nothing of a stored graph is replaced: reject, or return the existing one";
+            self.problems.push(GraphProblem::Unique(unique.key.clone(), problem));
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::id::JobId;
 use crate::limits;
-use crate::name::{InvalidName, Label, NodeName};
+use crate::name::{InvalidName, Label, NodeName, UniqueKey};
 
 /// One thing wrong with a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub enum GraphProblem {
     Job(NodeName, String),
     /// The graph's own input breaks a limit.
     Input(String),
+    /// A unique key that a graph cannot have like this.
+    Unique(UniqueKey, &'static str),
     /// The text that describes it is wrong, beside its nodes.
     Document(String),
 }
@@ -177,6 +179,7 @@ impl fmt::Display for GraphProblem {
             }
             Self::Job(node, problem) => write!(f, "node {node}: {problem}"),
             Self::Input(problem) => write!(f, "the graph's input: {problem}"),
+            Self::Unique(key, problem) => write!(f, "the unique key {key:?}: {problem}"),
             Self::Document(problem) => f.write_str(problem),
         }
     }

@@ -1,12 +1,15 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::fault::{self, Fault};
 use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
-use crate::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, StopLine, WhileRunning};
+use crate::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, WhileRunning,
+};
 
 use super::Transaction;
 use super::tables::{AuditRow, Key, NodeRow, Phase, With};
@@ -26,6 +29,17 @@ impl Transaction<'_> {
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
+                Change::Edit { job, edit } => self.edit(job, *edit),
+                Change::Pause { queue } => {
+                    let line = || PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.tables.pause.entry(queue).or_insert_with(line);
+                    Changed::Paused
+                }
+                Change::Unpause { queue } => {
+                    self.tables.pause.remove(&queue);
+                    self.news.ready.insert(queue);
+                    Changed::Unpaused
+                }
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
             };
             let audit = AuditRow {
@@ -67,15 +81,20 @@ impl Transaction<'_> {
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters, ..ending }, None);
+        self.end(job, Ending { counters, keep: self.keep(job, &ending), ..ending }, None);
         self.release_to_nobody(&[job]);
         Changed::Ended
+    }
+
+    /// How long the job's own rules keep such an end.
+    fn keep(&self, job: Key, ending: &Ending) -> Duration {
+        self.tables.job.get(&job).map_or(ending.keep, |row| row.new.rules.keep(ending.end))
     }
 
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
         let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters: row.counters, ..ending }, Some(row.started_at));
+        self.end(job, Ending { counters: row.counters, keep: self.keep(job, &ending), ..ending }, Some(row.started_at));
         self.release_to_nobody(&[job]);
         self.news.cancel = true;
         Changed::Ended

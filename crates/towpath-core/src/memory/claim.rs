@@ -13,7 +13,7 @@ impl Transaction<'_> {
         let mut room = usize::from(claim.decisions_max.min(limits::DECISIONS_MAX));
         room -= self.claim_undecided(room, holder);
         self.claim_overdue(room, holder);
-        let mut room = limits::CLAIM_MAX;
+        let mut room = claim.most.min(limits::CLAIM_MAX);
         for queue in &claim.queues {
             room -= self.claim_queue(queue, room, holder);
         }
@@ -57,6 +57,9 @@ impl Transaction<'_> {
     /// Answers how many it gave, at most `room`.
     fn claim_queue(&mut self, queue: &QueueClaim, room: u16, holder: &mut Holder) -> u16 {
         let tables = &*self.tables;
+        if tables.pause.contains_key(&queue.queue) {
+            return 0;
+        }
         let served = queue.serves.iter();
         let mut lanes: Vec<Key> = served.flat_map(|served| tables.lanes_served(&queue.queue, served)).collect();
         lanes.sort_unstable();

@@ -9,8 +9,11 @@ use crate::job::NewJob;
 use crate::name::{NodeName, RunId};
 use crate::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal, StoreError, StoreErrorKind, StoreResult};
 
+use crate::unique::KeyHolder;
+
 use super::Transaction;
 use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase, RunRow};
+use super::unique::Scope;
 
 impl Transaction<'_> {
     pub(super) fn enqueue(&mut self, batch: Enqueue) -> StoreResult<Enqueued> {
@@ -26,16 +29,25 @@ impl Transaction<'_> {
         Ok(Enqueued { now: self.now, items })
     }
 
-    fn enqueue_job(&mut self, job: NewJob) -> Result<Placed, Refusal> {
+    pub(super) fn enqueue_job(&mut self, job: NewJob) -> Result<Placed, Refusal> {
         job.check()?;
         if let Some(stored) = self.tables.job_by_id.get(&job.id).and_then(|key| self.tables.job.get(key)) {
             return if is_same(&stored.new, &job) { Ok(Placed::Existing) } else { Err(conflict(&stored.new)) };
         }
         self.refuse_taken_runs([&job])?;
+        let unique = job.unique.clone().map(|unique| (Scope::Kind(job.kind.to_string()), unique, job.id));
+        if let Some((scope, unique, _)) = &unique
+            && let Some(answer) = self.key_clash(scope, unique, Some(&job))
+        {
+            return answer;
+        }
         let due = job.due.instant(self.now);
         let key = self.tables.draw();
         self.insert_job(key, job, Vec::new());
         self.make_due(key, due, Counters::default());
+        if let Some((scope, unique, id)) = unique {
+            self.take_key(scope, &unique, key, KeyHolder::Job(id));
+        }
         Ok(Placed::Inserted)
     }
 
@@ -43,8 +55,17 @@ impl Transaction<'_> {
         if let Some(key) = self.tables.graph_by_id.get(&graph.id()) {
             return self.existing_graph(*key, graph);
         }
+        let unique = graph.unique().map(|unique| (Scope::Graph(graph.name().to_string()), unique));
+        if let Some((scope, unique)) = &unique
+            && let Some(answer) = self.key_clash(scope, unique, None)
+        {
+            return answer;
+        }
         self.refuse_taken_ids(graph.nodes())?;
         let key = self.tables.draw();
+        if let Some((scope, unique)) = unique {
+            self.take_key(scope, unique, key, KeyHolder::Graph(graph.id()));
+        }
         let row = GraphRow {
             id: graph.id(),
             name: graph.name().clone(),
@@ -162,7 +183,7 @@ impl Transaction<'_> {
         self.tables.node_by_name.insert((graph, node.name.clone()), job);
     }
 
-    fn insert_job(&mut self, key: Key, new: NewJob, parents: Vec<Key>) {
+    pub(super) fn insert_job(&mut self, key: Key, new: NewJob, parents: Vec<Key>) {
         let lane = self.tables.lane(&new);
         if let Some(deadline) = new.deadline {
             self.tables.deadline.insert((deadline, key));

@@ -220,11 +220,21 @@ impl Tables {
 
     fn queue_lines(&self) -> Vec<QueueLine> {
         let mut lines: BTreeMap<Queue, QueueLine> = BTreeMap::new();
+        let empty = |queue: &Queue| QueueLine {
+            queue: queue.clone(),
+            ready: 0,
+            later: 0,
+            running: 0,
+            blocked: 0,
+            paused: self.pause.get(queue).cloned(),
+        };
+        for queue in self.pause.keys() {
+            lines.insert(queue.clone(), empty(queue));
+        }
         let mut count = |job: Key, add: fn(&mut QueueLine)| {
             if let Some(row) = self.job.get(&job) {
                 let queue = row.new.queue.clone();
-                let empty = QueueLine { queue: queue.clone(), ready: 0, later: 0, running: 0, blocked: 0 };
-                add(lines.entry(queue).or_insert(empty));
+                add(lines.entry(queue).or_insert_with_key(empty));
             }
         };
         self.ready_by_job.keys().for_each(|job| count(*job, |line| line.ready += 1));

@@ -7,7 +7,7 @@ use crate::store::{AttemptRecord, Counters, Ending};
 use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{AttemptRow, EndedRow, Key, LaterRow, Phase, ReadyRow, RunningRow, With};
+use super::tables::{AttemptRow, EndedRow, Key, LaterRow, Phase, ReadyRow, RunningRow, Slot, With};
 
 /// A worker in a turn, and the index of the next job that it is given.
 pub(super) struct Holder {
@@ -43,6 +43,12 @@ impl Transaction<'_> {
         let seq = self.tables.draw();
         let Some(row) = self.tables.job.get(&job) else { return };
         let slot = (row.lane, row.turnout(), seq);
+        self.put_ready(job, slot, counters);
+    }
+
+    /// Puts a job into the head at this place.
+    pub(super) fn put_ready(&mut self, job: Key, slot: Slot, counters: Counters) {
+        let Some(row) = self.tables.job.get(&job) else { return };
         self.news.ready.insert(row.new.queue.clone());
         self.tables.ready.insert(slot, ReadyRow { job, counters });
         self.tables.ready_by_job.insert(job, slot);

@@ -44,6 +44,7 @@ impl Transaction<'_> {
         if is_gone {
             self.tables.stop.remove(&graph);
             self.tables.stopped.remove(&graph);
+            self.tables.leave_key(graph, self.now);
             if let Some(row) = self.tables.graph.remove(&graph) {
                 self.tables.graph_by_id.remove(&row.id);
             }
@@ -66,6 +67,7 @@ impl Transaction<'_> {
 
     /// Deletes an ended job with all that is kept of it.
     fn delete_job(&mut self, job: Key) {
+        self.tables.leave_key(job, self.now);
         let tables = &mut *self.tables;
         if let Some(at) = tables.ended.remove(&job).and_then(|row| row.prune_at) {
             tables.prune_at.remove(&(at, job));
@@ -111,7 +113,10 @@ impl Transaction<'_> {
                 arrivals += 1;
             }
         }
-        Pruned { arrivals, ..Pruned::default() }
+        if arrivals > 0 {
+            return Pruned { arrivals, ..Pruned::default() };
+        }
+        Pruned { keys: self.tables.prune_keys(self.now, limit), ..Pruned::default() }
     }
 
     fn delete_arrival(&mut self, run: RunId, seq: Key) {

@@ -7,10 +7,13 @@ use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, Role, Standing, Ve
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
-use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
+use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, Served, Settled, StopLine, Versions};
+use crate::schedule::StoredSchedule;
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
 use crate::time::Timestamp;
+
+use super::unique::{Scope, UniqueRow};
 
 /// A number from the store's one ascending sequence: of a job, a graph, a worker, an audit line, or an
 /// arrival.
@@ -62,9 +65,17 @@ pub(super) struct Tables {
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
 
+    pub(super) schedule: BTreeMap<ScheduleName, (i64, StoredSchedule)>,
+    pub(super) schedule_next: BTreeSet<(Timestamp, ScheduleName)>,
+
+    pub(super) unique: BTreeMap<(Scope, UniqueKey), UniqueRow>,
+    pub(super) unique_by_owner: BTreeMap<Key, (Scope, UniqueKey)>,
+    pub(super) unique_until: BTreeSet<(Timestamp, (Scope, UniqueKey))>,
+
     pub(super) worker: BTreeMap<Key, WorkerRow>,
     pub(super) worker_by_incarnation: BTreeMap<Incarnation, Key>,
     pub(super) lease: BTreeMap<Key, Timestamp>,
+    pub(super) pause: BTreeMap<Queue, PauseLine>,
     pub(super) audit: BTreeMap<Key, AuditRow>,
 }
 

@@ -74,8 +74,11 @@ impl Bench {
 
     fn turn_as(&self, worker: Incarnation, number: u64, settle: Vec<Settle>, limit: u16) -> StoreResult<TurnReply> {
         let serves: Arc<[Served]> = ["echo", "charge"].map(|k| Served::up_to(kind(k), 1)).into();
-        let claim = (limit > 0)
-            .then(|| Claim { queues: vec![QueueClaim { queue: Queue::default(), serves, limit }], decisions_max: 512 });
+        let claim = (limit > 0).then(|| Claim {
+            queues: vec![QueueClaim { queue: Queue::default(), serves, limit }],
+            most: u16::MAX,
+            decisions_max: 512,
+        });
         now_or_never(self.store.turn(Turn { worker, number, settle, claim }))
     }
 

@@ -5,9 +5,11 @@ use std::fmt;
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
+use crate::name::Queue;
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
+use super::edit::Edit;
 use super::error::{StoreError, StoreErrorKind};
 use super::turn::Ending;
 
@@ -33,7 +35,7 @@ pub enum Change {
     End {
         /// The job.
         job: JobId,
-        /// Its end. The counters are taken from the row.
+        /// Its end. The counters, and how long it is kept, are taken from the job.
         ending: Box<Ending>,
         /// What to do if it runs, or is a run that has begun.
         running: WhileRunning,
@@ -57,6 +59,26 @@ pub enum Change {
         /// The graph.
         graph: GraphId,
     },
+    /// Changes what a job was enqueued with, as long as no worker has it: it waits, is ready, not due yet (between two
+    /// attempts too), or blocked, and is then tried again. A run that has begun is left alone. The only write of a `job` row
+    /// after its insert: an id of a job whose input was edited is taken by other content.
+    Edit {
+        /// The job.
+        job: JobId,
+        /// What is new.
+        edit: Box<Edit>,
+    },
+    /// Lets nobody claim from a queue any more, from the next claim on. What is with a worker stays there, and
+    /// decisions (cancels, deadlines, skips) are made all the same. A queue that is paused already keeps its first pause.
+    Pause {
+        /// The queue, which need not have had a job yet.
+        queue: Queue,
+    },
+    /// Lets workers claim from a queue again, and wakes them.
+    Unpause {
+        /// The queue.
+        queue: Queue,
+    },
     /// Puts a lone job that has ended back into the head, or any job that is blocked: a new arrival, its failures and
     /// crashes at 0. The number of its attempts goes on and their history stays; its output is gone, and a deadline that
     /// has passed is lifted.
@@ -74,22 +96,43 @@ impl Order {
     /// Checks what can be refused without a look at the store.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Invalid`] for an input that is too large or that no store can keep.
+    /// [`StoreErrorKind::Invalid`] for what [`Edit::check`] refuses, for an input that is too large or that no store can keep,
+    /// and for inputs over 16 MiB in all: split the order.
     pub fn check(&self) -> Result<(), StoreError> {
+        let mut bytes = 0;
         for change in &self.changes {
-            let Change::Requeue { job, input: Some(input), .. } = change else { continue };
-            let invalid =
-                |problem: String| Err(StoreError::new(StoreErrorKind::Invalid, "carry out an order", problem));
-            let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
-            if bytes > max {
-                return invalid(format!("the new input of job {job} has {bytes} bytes, at most {max} are allowed"));
-            }
-            if let Err(problem) = input.check_text() {
-                return invalid(format!("the new input of job {job}: {problem}"));
-            }
+            let input = match change {
+                Change::Edit { job, edit } => {
+                    edit.check(*job)?;
+                    &edit.input
+                }
+                Change::Requeue { job, input, .. } => {
+                    check_input(*job, input.as_ref())?;
+                    input
+                }
+                _ => &None,
+            };
+            bytes += input.as_ref().map_or(0, |input| input.bytes.len());
+        }
+        let max = limits::BATCH_BYTES_MAX;
+        if bytes > max {
+            return Err(invalid(format!("its inputs have {bytes} bytes, at most {max} are allowed: split it")));
         }
         Ok(())
     }
+}
+
+pub(super) fn invalid(problem: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, "carry out an order", problem)
+}
+
+pub(super) fn check_input(job: JobId, input: Option<&Payload>) -> Result<(), StoreError> {
+    let Some(input) = input else { return Ok(()) };
+    let (bytes, max) = (input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+    if bytes > max {
+        return Err(invalid(format!("the new input of job {job} has {bytes} bytes, at most {max} are allowed")));
+    }
+    input.check_text().map_err(|problem| invalid(format!("the new input of job {job}: {problem}")))
 }
 
 impl Change {
@@ -103,6 +146,9 @@ impl Change {
             Self::Stop { .. } => "stop",
             Self::Unstop { .. } => "unstop",
             Self::Recount { .. } => "recount",
+            Self::Edit { .. } => "edit",
+            Self::Pause { .. } => "pause",
+            Self::Unpause { .. } => "unpause",
             Self::Requeue { input: None, .. } => "requeue",
             Self::Requeue { input: Some(_), .. } => "requeue with a new input",
         }
@@ -111,8 +157,9 @@ impl Change {
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } | Self::Requeue { job, .. } => job.to_string(),
+            Self::End { job, .. } | Self::Edit { job, .. } | Self::Requeue { job, .. } => job.to_string(),
             Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
+            Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
         }
     }
 }
@@ -157,6 +204,12 @@ pub enum Changed {
         /// How many.
         repaired: u32,
     },
+    /// The job is as it was asked to be.
+    Edited,
+    /// The queue is paused.
+    Paused,
+    /// The queue is paused no longer, or was not.
+    Unpaused,
     /// The job is ready again.
     Requeued,
     /// The job is a node that has ended, and others may have followed it: its graph is to be retried. Nothing changed.
@@ -179,6 +232,9 @@ impl fmt::Display for Changed {
             ),
             Self::Unstopped => f.write_str("unstopped"),
             Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
+            Self::Edited => f.write_str("edited"),
+            Self::Paused => f.write_str("paused"),
+            Self::Unpaused => f.write_str("unpaused"),
             Self::Requeued => f.write_str("requeued"),
             Self::OfGraph => f.write_str("left: a node of a graph"),
             Self::HasBegun => f.write_str("left: a run that has begun"),

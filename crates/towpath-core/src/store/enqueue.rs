@@ -5,8 +5,9 @@ use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
 use crate::lifecycle::StopReason;
 use crate::limits;
-use crate::name::{NodeName, RunId};
+use crate::name::{NodeName, RunId, UniqueKey};
 use crate::time::Timestamp;
+use crate::unique::KeyHolder;
 
 /// A batch of things to write in one transaction.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +79,10 @@ pub enum Placed {
     Inserted,
     /// The same thing was there already.
     Existing,
+    /// Nothing was written: another one has its unique key.
+    Held(KeyHolder),
+    /// Another job has its unique key and had not begun: that one got fields of this one. Nothing was added.
+    Replaced(JobId),
 }
 
 /// Why an item was not written. Nothing of it was.
@@ -99,6 +104,14 @@ pub enum Refusal {
         id: RunId,
         /// The job that has it.
         job: JobId,
+    },
+    /// The unique key is held by another one, and was not to be shared.
+    #[error("the unique key {key:?} is held by {by}: wait until it is free, or use that one")]
+    KeyTaken {
+        /// The key.
+        key: UniqueKey,
+        /// Who has it.
+        by: KeyHolder,
     },
     /// A run has as many arrivals as are kept of one.
     #[error("the inbox of run {run} is full, at most {max} arrivals are kept")]

@@ -34,7 +34,7 @@ pub trait Inspect: Send + Sync {
     /// Graphs, newest first.
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>>;
 
-    /// Queues with live work, by name.
+    /// Queues with live work, and those that are paused, by name.
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
 
     /// Workers, oldest first.
@@ -344,6 +344,19 @@ pub struct QueueLine {
     pub running: u64,
     /// Jobs that no worker can run.
     pub blocked: u64,
+    /// Who has paused it, if anybody has: nothing is claimed from it.
+    pub paused: Option<PauseLine>,
+}
+
+/// A pause of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseLine {
+    /// Since when.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// Why, in their words; may be empty.
+    pub why: String,
 }
 
 /// A worker.

@@ -11,6 +11,8 @@ pub struct Pruned {
     pub graphs: u32,
     /// Arrivals deleted of runs that never started, or are gone.
     pub arrivals: u32,
+    /// Unique keys deleted that were held for a window which is over.
+    pub keys: u32,
 }
 
 impl Pruned {

@@ -78,6 +78,8 @@ impl Turn {
 pub struct Claim {
     /// Each queue with its own limit.
     pub queues: Vec<QueueClaim>,
+    /// Most jobs to take of all queues together, in the order of the queues; at most [`limits::CLAIM_MAX`].
+    pub most: u16,
     /// Most undecided nodes and overdue jobs to take over besides; at most 512.
     pub decisions_max: u16,
 }

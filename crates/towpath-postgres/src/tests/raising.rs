@@ -36,6 +36,7 @@ async fn enqueue_graph(bench: &Bench, numbers: std::ops::RangeInclusive<u8>, edg
         name: GraphName::from_stored("raising"),
         rules,
         input: None,
+        unique: None,
         nodes: numbers.map(node).collect(),
         edges: edges.to_vec(),
     };

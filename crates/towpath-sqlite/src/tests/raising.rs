@@ -35,6 +35,7 @@ fn enqueue_failing_fast(store: &SqliteStore, numbers: std::ops::RangeInclusive<u
         name: GraphName::from_stored("raising"),
         rules: GraphRules { fail_fast: true, ..GraphRules::default() },
         input: None,
+        unique: None,
         nodes: numbers.map(node).collect(),
         edges: Vec::new(),
     };

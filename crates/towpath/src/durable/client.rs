@@ -45,6 +45,12 @@ impl<O, E> RunHandle<O, E> {
     }
 }
 
+impl<O, E> RunHandle<O, E> {
+    pub(crate) fn new(id: RunId, job: JobId, placed: Placed) -> Self {
+        Self { id, job, placed, types: PhantomData }
+    }
+}
+
 impl<O, E> Clone for RunHandle<O, E> {
     fn clone(&self) -> Self {
         Self { id: self.id.clone(), job: self.job, placed: self.placed, types: PhantomData }
@@ -290,24 +296,46 @@ impl<O, E> StartBuilder<'_, O, E> {
     }
 }
 
+impl<O, E> StartBuilder<'_, O, E> {
+    /// The job to enqueue, and how its answer is read.
+    pub(crate) fn into_parts(self) -> Result<(NewJob, Started), Error> {
+        let job = self.job?;
+        let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
+        let started = Started { id, job: job.id, is_strict: self.is_strict };
+        Ok((job, started))
+    }
+}
+
+/// A run that was sent to a store.
+pub(crate) struct Started {
+    id: RunId,
+    job: JobId,
+    is_strict: bool,
+}
+
+impl Started {
+    /// The handle that the store's answer makes.
+    pub(crate) fn handle<O, E>(self, answer: Option<Result<Placed, Refusal>>) -> Result<RunHandle<O, E>, Error> {
+        let Self { id, job: new, is_strict } = self;
+        match answer {
+            Some(Ok(placed)) => Ok(RunHandle::new(id, new, placed)),
+            Some(Err(Refusal::RunTaken { job, .. })) if !is_strict => Ok(RunHandle::new(id, job, Placed::Existing)),
+            Some(Err(refusal)) => Err(refusal.into()),
+            None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
+        }
+    }
+}
+
 impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
     type Output = Result<RunHandle<O, E>, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let job = self.job?;
-            let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
-            let new = job.id;
-            let placed = self.client.store().enqueue(Enqueue::one(Item::job(job))).await?;
-            match placed.items.into_iter().next() {
-                Some(Ok(placed)) => Ok(RunHandle { id, job: new, placed, types: PhantomData }),
-                Some(Err(Refusal::RunTaken { job, .. })) if !self.is_strict => {
-                    Ok(RunHandle { id, job, placed: Placed::Existing, types: PhantomData })
-                }
-                Some(Err(refusal)) => Err(refusal.into()),
-                None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
-            }
+            let client = self.client;
+            let (job, started) = self.into_parts()?;
+            let placed = client.store().enqueue(Enqueue::one(Item::job(job))).await?;
+            started.handle(placed.items.into_iter().next())
         })
     }
 }
@@ -320,6 +348,11 @@ pub struct SignalBuilder<'c> {
 }
 
 impl SignalBuilder<'_> {
+    /// The signal as stores take it.
+    pub(crate) fn into_arrival(self) -> Result<Arrival, Error> {
+        self.arrival
+    }
+
     /// A second signal to the same run with this key is none.
     pub fn dedup(mut self, key: &str) -> Self {
         self.arrival = self.arrival.map(|arrival| arrival.dedup(key));

@@ -2,8 +2,8 @@
 
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
-    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, Need, NewEdge, NewGraph, NewNode, Payload, Picture,
-    PreparedGraph, PreparedNode, Role, Shape,
+    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, KeyHolder, Need, NewEdge, NewGraph, NewNode, Payload,
+    Picture, PreparedGraph, PreparedNode, Role, Shape,
 };
 
 use super::{GraphAppend, GraphBuilder, conditions};
@@ -71,6 +71,7 @@ impl Graph {
             name: self.name().clone(),
             rules: *self.prepared.rules(),
             input: self.input().cloned(),
+            unique: self.prepared.unique().cloned().map(Box::new),
             nodes: nodes.collect(),
             edges: self.edges.clone(),
         }
@@ -133,7 +134,7 @@ impl Graph {
     pub async fn enqueue(self, client: &Client) -> Result<GraphHandle, Error> {
         let id = self.id();
         let placed = client.enqueue_item(self.into_item()).await?;
-        Ok(GraphHandle { id, placed })
+        Ok(GraphHandle::of(id, placed))
     }
 
     /// The form in which it is one of many in an [`Enqueue`](towpath_core::store::Enqueue).
@@ -150,6 +151,14 @@ pub struct GraphHandle {
 }
 
 impl GraphHandle {
+    /// The handle of a graph that was to have this id; it stands for the one that has its key, if another has it.
+    pub(crate) fn of(id: GraphId, placed: Placed) -> Self {
+        match placed {
+            Placed::Held(KeyHolder::Graph(holder)) => Self { id: holder, placed },
+            _ => Self { id, placed },
+        }
+    }
+
     /// The graph.
     pub fn id(&self) -> GraphId {
         self.id

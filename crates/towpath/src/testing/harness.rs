@@ -269,7 +269,8 @@ impl Harness {
             for queue in queues {
                 let serves = Arc::clone(&self.handlers.serves);
                 let queues = queue.into_iter().map(|queue| QueueClaim { queue, serves: Arc::clone(&serves), limit: 1 });
-                let claim = Claim { queues: queues.collect(), decisions_max: limits::DECISIONS_MAX };
+                let claim =
+                    Claim { queues: queues.collect(), most: limits::CLAIM_MAX, decisions_max: limits::DECISIONS_MAX };
                 let reply = self.turn(Vec::new(), Some(claim)).await;
                 next_due = reply.next_due;
                 let (jobs, decided) = self.decide(reply).await;

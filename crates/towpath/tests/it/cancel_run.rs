@@ -183,6 +183,7 @@ async fn a_cancelled_graph_lets_its_runs_undo(Subject { client, .. }: Subject) {
         name: GraphName::new("trips").unwrap(),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: vec![node("parks", parks), node("works", works), node("after", job("after", false))],
         edges: vec![NewEdge { parent: name("works"), child: name("after"), condition: Condition::Succeeded }],
     };

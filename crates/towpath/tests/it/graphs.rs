@@ -71,6 +71,7 @@ fn graph(client: &Client, nodes: &[(&str, &str)], edges: &[(&str, &str, Conditio
         name: GraphName::new("test").unwrap(),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: nodes.iter().map(node).collect(),
         edges: edges.iter().map(edge).collect(),
     }
@@ -228,6 +229,7 @@ async fn a_node_reads_what_its_graph_was_given(subject: Subject) {
             id: Client::new_graph_id(),
             name: GraphName::new("week").unwrap(),
             rules: GraphRules::default(),
+            unique: None,
             input,
             nodes: vec![NewNode::new(name("a"), node)],
             edges: Vec::new(),

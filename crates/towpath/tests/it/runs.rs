@@ -170,7 +170,7 @@ impl Hands {
         let serves: Arc<[Served]> = vec![Served::up_to(Kind::new("order").unwrap(), 1)].into();
         for _ in 0..1_000 {
             let queues = vec![QueueClaim { queue: Queue::default(), serves: Arc::clone(&serves), limit: 1 }];
-            let reply = self.turn(Vec::new(), Some(Claim { queues, decisions_max: 0 })).await;
+            let reply = self.turn(Vec::new(), Some(Claim { queues, most: u16::MAX, decisions_max: 0 })).await;
             match reply.assigned.into_iter().next() {
                 Some(Assigned::Job(claimed)) => return *claimed,
                 Some(other) => panic!("a decision: {other:?}"),

@@ -74,7 +74,7 @@ impl<'s> Driver<'s> {
         let name = GraphName::new("random").unwrap();
         let fail_fast = chance.percent(30);
         let rules = GraphRules { fail_fast, ..GraphRules::default() };
-        let graph = NewGraph { id, name, rules, input: None, nodes: new, edges };
+        let graph = NewGraph { id, name, rules, input: None, unique: None, nodes: new, edges };
         let item = Item::Graph(Box::new(graph.prepare().map_err(|e| e.to_string())?));
         let placed = self.store.enqueue(Enqueue { items: vec![item] }).await.map_err(|e| e.to_string())?;
         same("placed", &placed.items[0], &Ok(Placed::Inserted))?;
@@ -143,7 +143,7 @@ impl Course<'_, '_> {
         self.driver.turn += 1;
         let serves = [Served::up_to(Kind::new("k").unwrap(), 1)].into();
         let queues = vec![QueueClaim { queue: Queue::default(), serves, limit: jobs }];
-        let claim = Some(Claim { queues, decisions_max: decisions });
+        let claim = Some(Claim { queues, most: u16::MAX, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
         for at in ends_decided.into_iter().filter(|at| reply.settled[*at] == Settled::Done) {

@@ -104,7 +104,7 @@ pub(super) fn items(chance: &mut Chance, now: Timestamp) -> (Vec<Item>, Vec<JobI
     let ids = nodes.iter().map(|node| node.job.id).collect();
     let id = GraphId::from_bytes(id(chance));
     let name = GraphName::new("graph").unwrap();
-    let graph = NewGraph { id, name, rules: GraphRules::default(), input: None, nodes, edges };
+    let graph = NewGraph { id, name, rules: GraphRules::default(), input: None, unique: None, nodes, edges };
     (vec![Item::Graph(Box::new(graph.prepare().unwrap()))], ids, Some(id))
 }
 

@@ -34,6 +34,7 @@ fn picture(nodes: &[&str], edges: &[&str], change: impl FnOnce(&mut NewGraph)) -
         name: GraphName::from_stored("g"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: nodes.iter().enumerate().map(node).collect(),
         edges: edges.clone(),
     };

@@ -13,6 +13,7 @@ fn graph(nodes: &[&str], edges: &[(&str, &str)]) -> NewGraph {
         name: GraphName::from_stored("g"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: nodes
             .iter()
             .enumerate()

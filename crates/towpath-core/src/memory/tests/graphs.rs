@@ -34,6 +34,7 @@ fn graph(nodes: &[&str], edges: &[(&str, &str)]) -> NewGraph {
         name: GraphName::from_stored("g"),
         rules: GraphRules::default(),
         input: None,
+        unique: None,
         nodes: nodes.iter().map(|text| node(text)).collect(),
         edges: edges.iter().map(|(parent, child)| edge(parent, child)).collect(),
     }

@@ -1,0 +1,76 @@
+//! What operators do to queues and to jobs.
+
+use serde::{Deserialize, Serialize};
+use towpath::{Client, Job};
+
+use crate::Folder;
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "greet", queue = "mail")]
+struct Greet;
+
+async fn folder() -> (Folder, Client) {
+    let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
+    let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
+    (folder, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_is_paused_and_resumed_and_says_by_whom() {
+    let (folder, client) = folder().await;
+    client.enqueue(&Greet).await.unwrap();
+    let paused = folder.run(&["queues", "pause", "mail", "--actor", "ann", "--reason", "no relay"]);
+    assert_eq!((paused.code, paused.stdout.as_str()), (0, "queue mail: paused\n"), "{}", paused.stderr);
+    let line = folder.json(&["queues"])[0].clone();
+    assert_eq!((&line["queue"], &line["ready"]), (&"mail".into(), &1.into()));
+    assert_eq!((&line["paused"]["actor"], &line["paused"]["why"]), (&"ann".into(), &"no relay".into()));
+    assert!(folder.run(&["queues"]).stdout.contains("by ann: no relay"));
+    assert_eq!(folder.json(&["queues", "resume", "mail"])["paused"], false);
+    assert!(folder.json(&["queues"])[0]["paused"].is_null());
+    let audit = folder.json(&["audit"]);
+    assert_eq!((&audit[1]["action"], &audit[1]["target"]), (&"pause".into(), &"mail".into()));
+    let wrong = folder.run(&["queues", "pause", "Not A Queue"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_edited_by_name_and_by_filter_and_a_dry_run_changes_nothing() {
+    let (folder, client) = folder().await;
+    let job = client.enqueue(&Greet).await.unwrap().id().to_string();
+    client.enqueue(&Greet).await.unwrap();
+    folder.write("input.json", "{\"n\": 1}");
+    let at = "2100-01-01T00:00:00Z";
+    let edited = folder.run(&["edit", &job, "--input", "input.json", "--priority", "-3", "--at", at]);
+    assert_eq!((edited.code, edited.stdout), (0, format!("job {job}: edited\n")), "{}", edited.stderr);
+    let shown = folder.json(&["job", &job]);
+    assert_eq!((&shown["input"]["n"], &shown["priority"]), (&1.into(), &(-3).into()));
+    assert_eq!(shown["due"], "2100-01-01T00:00:00.000Z");
+
+    let dry = folder.json(&["cancel", "--kind", "greet", "--state", "ready", "--dry-run"]);
+    assert_eq!((&dry["matched"], &dry["changed"]), (&2.into(), &0.into()));
+    let done = folder.json(&["edit", "--queue", "mail", "--priority", "9"]);
+    assert_eq!((&done["matched"], &done["changed"], &done["left"]), (&2.into(), &2.into(), &0.into()));
+    let cancelled = folder.run(&["cancel", "--kind", "greet"]);
+    assert_eq!(cancelled.stdout, "2 jobs: 2 cancelled or asked to stop, 0 left as they are\n", "{}", cancelled.stderr);
+    let requeued = folder.json(&["requeue", "--state", "cancelled"]);
+    assert_eq!(requeued["changed"], 2);
+    assert_eq!(folder.run(&["edit", "nobody", "--priority", "1"]).code, 1);
+}
+
+#[test]
+fn what_a_bulk_cannot_mean_is_refused_with_the_remedy() {
+    let folder = Folder::new();
+    let cases: [(&[&str], &str); 6] = [
+        (&["cancel"], "which jobs is not said"),
+        (&["cancel", "--dry-run"], "--dry-run is of a filter"),
+        (&["cancel", "a", "--kind", "greet"], "jobs are named and a filter is given too"),
+        (&["cancel", "--kind", "greet", "--terminate"], "--terminate is of one job or run"),
+        (&["edit", "a"], "nothing is to change"),
+        (&["edit", "a", "--at", "tomorrow"], "it is no instant such as"),
+    ];
+    for (args, problem) in cases {
+        let ran = folder.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(problem), "{args:?}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,103 @@
+//! Sixteen clients on one key, in several processes' stead: at any time one job has it, and the others are told which.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use towpath_conformance::{PostgresSubject, Subject};
+use towpath_core::store::{Enqueue, Item, Placed};
+use towpath_core::{JobId, Kind, MemoryStore, NewJob, Store, Timestamp, Unique, UniqueKey, cancel_job};
+use towpath_sqlite::{SqliteOptions, SqliteStore, Synchronous};
+
+use crate::postgres::url;
+
+const CLIENTS: usize = 16;
+/// Wins of each client; between them it loses many times.
+const WINS: usize = 12;
+
+/// Who has the key, as the winners say: nobody takes it before the one that has it lets it go.
+#[derive(Default)]
+struct Book {
+    holder: Option<JobId>,
+    /// Everybody that ever had it.
+    winners: BTreeSet<JobId>,
+}
+
+async fn contend(stores: Vec<Arc<dyn Store>>) {
+    let book = Arc::new(Mutex::new(Book::default()));
+    let clients = (0..CLIENTS).map(|at| {
+        let (store, book) = (Arc::clone(&stores[at % stores.len()]), Arc::clone(&book));
+        tokio::spawn(client(at, store, book))
+    });
+    let mut losses = 0;
+    for client in clients.collect::<Vec<_>>() {
+        losses += client.await.unwrap();
+    }
+    assert!(losses > 0, "nobody ever lost: they did not meet");
+    assert_eq!(book.lock().unwrap().winners.len(), CLIENTS * WINS);
+}
+
+async fn client(at: usize, store: Arc<dyn Store>, book: Arc<Mutex<Book>>) -> usize {
+    let (mut wins, mut losses) = (0, 0);
+    while wins < WINS {
+        let mut bytes = [0; 16];
+        bytes[0] = at as u8 + 1;
+        bytes[8..].copy_from_slice(&((wins * 1_000_000 + losses) as u64).to_be_bytes());
+        let id = JobId::from_bytes(bytes);
+        let job = NewJob::new(id, Kind::from_stored("echo")).unique(Unique::new(UniqueKey::from_stored("k")));
+        let answer = store.enqueue(Enqueue::one(Item::job(job))).await.unwrap();
+        match answer.items[0].as_ref().unwrap() {
+            Placed::Inserted => {
+                {
+                    let mut book = book.lock().unwrap();
+                    assert_eq!(book.holder.replace(id), None, "two have the key");
+                    assert!(book.winners.insert(id));
+                }
+                // The others may come in between.
+                tokio::task::yield_now().await;
+                assert_eq!(book.lock().unwrap().holder.take(), Some(id));
+                store.apply(cancel_job(id, "test", "let the key go")).await.unwrap();
+                wins += 1;
+            }
+            Placed::Held(_) => {
+                losses += 1;
+                // The winner may be a task behind this one.
+                tokio::task::yield_now().await;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    losses
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_sixteen_clients_has_a_key_in_memory() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(|| Timestamp::ZERO));
+    contend(vec![store]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_sixteen_clients_has_a_key_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = SqliteOptions::default();
+    options.synchronous = Synchronous::Normal;
+    let open = |_| {
+        let store = SqliteStore::open(folder.path().join("work.db"), options.clone()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        store
+    };
+    contend((0..4).map(open).collect()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_sixteen_clients_has_a_key_on_postgres() {
+    let Some(url) = url() else { return };
+    let mut subject = PostgresSubject::new(&url).await.unwrap();
+    let connect = |_| {
+        let options = towpath_postgres::PostgresOptions::default().schema(subject.schema());
+        let store: Arc<dyn Store> = Arc::new(towpath_postgres::PostgresStore::connect(&url, options).unwrap());
+        store
+    };
+    contend((0..4).map(connect).collect()).await;
+    subject.remove().await.unwrap();
+}

@@ -1,0 +1,302 @@
+//! Enqueues, starts and signals inside an application's own transaction: they are there if it commits, and not if it does not.
+//!
+//! The store sends one statement more on the application's connection; nothing here begins or ends a transaction. Workers
+//! are woken after the commit ([`Wake::ring`]), or else find the work at their next poll.
+
+use std::error::Error as StdError;
+use std::future::Future;
+
+use towpath_core::Store;
+use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Placed, Refusal, Signalled, Wake};
+
+use crate::client::{Client, JobBuilder, JobHandle};
+use crate::durable::RunHandle;
+use crate::durable::{SignalBuilder, StartBuilder};
+use crate::error::Error;
+use crate::graph::{Graph, GraphHandle};
+use crate::job::Job;
+
+/// A transaction of an application's, in the database of the store.
+///
+/// With the features `sqlite` and `postgres` a `&rusqlite::Connection` (which a `rusqlite::Transaction` is), a
+/// `&tokio_postgres::Transaction` and a `&tokio_postgres::Client` that is inside a transaction are such; any other driver of
+/// PostgreSQL is by [`SqlText`].
+pub trait Enlist {
+    /// Enqueues in it.
+    fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> impl Future<Output = Result<(Enqueued, Wake), Error>>;
+
+    /// Signals in it.
+    fn signal(
+        &mut self,
+        store: &dyn Store,
+        arrivals: Vec<Arrival>,
+    ) -> impl Future<Output = Result<(Signalled, Wake), Error>>;
+}
+
+/// A client inside a transaction of the application's. See [`Client::within`].
+pub struct Within<'c, T> {
+    client: &'c Client,
+    transaction: T,
+    wake: Wake,
+}
+
+impl Client {
+    /// Enqueues, starts and signals inside a transaction of the application's in the store's own database.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "sqlite")]
+    /// # mod doc {
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Client, Job, rusqlite};
+    /// # #[derive(Serialize, Deserialize, Job)]
+    /// # #[job(kind = "ship")]
+    /// # struct Ship(u64);
+    /// # async fn f(client: Client, db: &mut rusqlite::Connection) -> Result<(), Box<dyn std::error::Error>> {
+    /// let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    /// tx.execute("insert into orders (id) values (7)", [])?;
+    /// let mut within = client.within(&*tx);
+    /// within.enqueue(&Ship(7)).await?;
+    /// let wake = within.done();
+    /// tx.commit()?;
+    /// wake.ring();
+    /// # Ok(())
+    /// # }
+    /// # }
+    /// ```
+    pub fn within<T: Enlist>(&self, transaction: T) -> Within<'_, T> {
+        Within { client: self, transaction, wake: Wake::none() }
+    }
+}
+
+impl<T: Enlist> Within<'_, T> {
+    /// Enqueues a job with its kind's defaults.
+    ///
+    /// # Errors
+    /// As [`Client::enqueue`]; besides, the transaction is not one of the store's database. PostgreSQL has then aborted the
+    /// transaction if it was the database that refused; a refusal of the product's own leaves it as it was.
+    pub async fn enqueue<J: Job>(&mut self, job: &J) -> Result<JobHandle<J>, Error> {
+        let builder = self.client.job(job);
+        self.job(builder).await
+    }
+
+    /// Enqueues a job with settings of its own, as [`Client::job`] makes it.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn job<J: Job>(&mut self, job: JobBuilder<'_, J>) -> Result<JobHandle<J>, Error> {
+        let job = job.build()?;
+        let id = job.id;
+        Ok(JobHandle::of(id, self.item(Item::job(job)).await?))
+    }
+
+    /// Enqueues a whole graph.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn graph(&mut self, graph: Graph) -> Result<GraphHandle, Error> {
+        let id = graph.id();
+        Ok(GraphHandle::of(id, self.item(graph.into_item()).await?))
+    }
+
+    /// Starts a run, as [`Client::start`] makes it.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn start<O, E>(&mut self, run: StartBuilder<'_, O, E>) -> Result<RunHandle<O, E>, Error> {
+        let (job, started) = run.into_parts()?;
+        let answers = self.send(vec![Item::job(job)]).await?;
+        started.handle(answers.into_iter().next())
+    }
+
+    /// Sends a signal to a run, as [`Client::signal`] makes it.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn signal(&mut self, signal: SignalBuilder<'_>) -> Result<Delivery, Error> {
+        let arrivals = vec![signal.into_arrival()?];
+        let (signalled, wake) = self.transaction.signal(&**self.client.store(), arrivals).await?;
+        self.add(wake);
+        match signalled.items.into_iter().next() {
+            Some(answer) => Ok(answer?),
+            None => Ok(Delivery::Duplicate),
+        }
+    }
+
+    /// Enqueues what was put together by hand, in one statement; an answer for each, in order. A refusal is of one item alone:
+    /// whoever wants all or nothing rolls back.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue).
+    pub async fn items(&mut self, items: Vec<Item>) -> Result<Vec<Result<Placed, Refusal>>, Error> {
+        self.send(items).await
+    }
+
+    /// Lets the transaction go. Commit it, then [ring](Wake::ring).
+    pub fn done(self) -> Wake {
+        self.wake
+    }
+
+    async fn item(&mut self, item: Item) -> Result<Placed, Error> {
+        match self.send(vec![item]).await?.into_iter().next() {
+            Some(answer) => Ok(answer?),
+            None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
+        }
+    }
+
+    async fn send(&mut self, items: Vec<Item>) -> Result<Vec<Result<Placed, Refusal>>, Error> {
+        let (enqueued, wake) = self.transaction.enqueue(&**self.client.store(), Enqueue { items }).await?;
+        self.add(wake);
+        Ok(enqueued.items)
+    }
+
+    fn add(&mut self, wake: Wake) {
+        self.wake = std::mem::replace(&mut self.wake, Wake::none()).and(wake);
+    }
+}
+
+/// Any driver of PostgreSQL: what runs a statement that has one parameter, a text, and gives the one text that it answers.
+///
+/// ```ignore
+/// let mut tx = pool.begin().await?; // sqlx
+/// let mut within = client.within(SqlText(async |statement: &str, argument: &str| {
+///     sqlx::query_scalar::<_, String>(statement).bind(argument).fetch_one(&mut *tx).await
+/// }));
+/// within.enqueue(&Ship(7)).await?;
+/// let wake = within.done();
+/// tx.commit().await?;
+/// wake.ring();
+/// ```
+#[derive(Debug)]
+pub struct SqlText<F>(pub F);
+
+/// A refusal of a transaction that is none of the store's.
+#[cfg_attr(not(any(feature = "postgres", feature = "sqlite")), allow(dead_code))]
+fn another_store(wanted: &str) -> Error {
+    let problem = format!("the transaction is one of {wanted}, and the client's store is not: use its own database");
+    Refusal::Invalid { problem }.into()
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use towpath_core::{StoreError, StoreErrorKind};
+    use towpath_postgres::PostgresStore;
+    use towpath_postgres::tokio_postgres::types::Type;
+    use towpath_postgres::tokio_postgres::{self, Row};
+
+    use super::{
+        Arrival, Enlist, Enqueue, Enqueued, Error, Future, Signalled, SqlText, StdError, Store, Wake, another_store,
+    };
+
+    fn store_of(store: &dyn Store) -> Result<&PostgresStore, Error> {
+        let own = store.as_any().and_then(|store| store.downcast_ref());
+        own.ok_or_else(|| another_store("PostgreSQL"))
+    }
+
+    async fn enqueue<Fut, E>(
+        store: &dyn Store,
+        batch: Enqueue,
+        run: impl FnOnce(String, String) -> Fut,
+    ) -> Result<(Enqueued, Wake), Error>
+    where
+        Fut: Future<Output = Result<String, E>>,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let text = store_of(store)?.enqueue_text(batch).await?;
+        let (statement, argument) = (text.statement().to_owned(), text.argument().to_owned());
+        let answer = run(statement, argument).await.map_err(|e| refused("enqueue", e))?;
+        Ok(text.answered(&answer)?)
+    }
+
+    async fn signal<Fut, E>(
+        store: &dyn Store,
+        arrivals: Vec<Arrival>,
+        run: impl FnOnce(String, String) -> Fut,
+    ) -> Result<(Signalled, Wake), Error>
+    where
+        Fut: Future<Output = Result<String, E>>,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let text = store_of(store)?.signal_text(arrivals)?;
+        let (statement, argument) = (text.statement().to_owned(), text.argument().to_owned());
+        let answer = run(statement, argument).await.map_err(|e| refused("signal", e))?;
+        Ok(text.answered(&answer)?)
+    }
+
+    fn refused(doing: &'static str, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+        let error = error.into();
+        let message = format!("the application's transaction could not carry it ({error}): roll back, and begin anew");
+        StoreError::new(StoreErrorKind::Unavailable, doing, message).because(error).into()
+    }
+
+    fn text_of(rows: &[Row]) -> Result<String, Box<dyn StdError + Send + Sync>> {
+        let row = rows.first().ok_or("the statement gave no row")?;
+        Ok(row.try_get(0)?)
+    }
+
+    macro_rules! enlist {
+        ($client:ty) => {
+            impl Enlist for $client {
+                async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
+                    let client = &**self;
+                    let run = async move |statement: String, argument: String| {
+                        text_of(&client.query_typed(&statement, &[(&argument, Type::TEXT)]).await?)
+                    };
+                    enqueue(store, batch, run).await
+                }
+
+                async fn signal(
+                    &mut self,
+                    store: &dyn Store,
+                    arrivals: Vec<Arrival>,
+                ) -> Result<(Signalled, Wake), Error> {
+                    let client = &**self;
+                    let run = async move |statement: String, argument: String| {
+                        text_of(&client.query_typed(&statement, &[(&argument, Type::TEXT)]).await?)
+                    };
+                    signal(store, arrivals, run).await
+                }
+            }
+        };
+    }
+
+    enlist!(&tokio_postgres::Transaction<'_>);
+    enlist!(&tokio_postgres::Client);
+
+    impl<F, E> Enlist for SqlText<F>
+    where
+        F: AsyncFnMut(&str, &str) -> Result<String, E>,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
+            let run = async |statement: String, argument: String| (self.0)(&statement, &argument).await;
+            enqueue(store, batch, run).await
+        }
+
+        async fn signal(&mut self, store: &dyn Store, arrivals: Vec<Arrival>) -> Result<(Signalled, Wake), Error> {
+            let run = async |statement: String, argument: String| (self.0)(&statement, &argument).await;
+            signal(store, arrivals, run).await
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+mod sqlite {
+    use towpath_sqlite::{SqliteStore, rusqlite};
+
+    use super::{Arrival, Enlist, Enqueue, Enqueued, Error, Signalled, Store, Wake, another_store};
+
+    impl Enlist for &rusqlite::Connection {
+        async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
+            Ok(store_of(store)?.enqueue_in(self, &batch)?)
+        }
+
+        async fn signal(&mut self, store: &dyn Store, arrivals: Vec<Arrival>) -> Result<(Signalled, Wake), Error> {
+            Ok(store_of(store)?.signal_in(self, &arrivals)?)
+        }
+    }
+
+    fn store_of(store: &dyn Store) -> Result<&SqliteStore, Error> {
+        let own = store.as_any().and_then(|store| store.downcast_ref());
+        own.ok_or_else(|| another_store("SQLite"))
+    }
+}
