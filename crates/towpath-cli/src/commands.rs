@@ -16,7 +16,9 @@ mod json;
 mod migrate;
 mod queues;
 mod requeue;
+mod restart;
 mod resume;
+mod retry;
 mod run;
 mod schedules;
 mod schema;
@@ -57,6 +59,8 @@ enum Command {
     Cancel(cancel::Cancel),
     Edit(edit::EditCommand),
     Requeue(requeue::RequeueCommand),
+    Retry(retry::RetryCommand),
+    Restart(restart::RestartCommand),
     Signal(signal::SignalCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
@@ -86,6 +90,8 @@ impl Cli {
             Command::Cancel(command) => command.run().await,
             Command::Edit(command) => command.run().await,
             Command::Requeue(command) => command.run().await,
+            Command::Retry(command) => command.run().await,
+            Command::Restart(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,

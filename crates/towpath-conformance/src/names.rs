@@ -41,6 +41,11 @@ impl Names {
         id
     }
 
+    /// Notes the name of an id that does not follow from it.
+    pub(crate) fn tell(&mut self, id: impl ToString, name: &str) {
+        self.known.insert(id.to_string(), name.to_owned());
+    }
+
     /// Takes over the names that others have used.
     pub(crate) fn learn(&mut self, other: &Self) {
         self.known.extend(other.known.iter().map(|(id, name)| (id.clone(), name.clone())));

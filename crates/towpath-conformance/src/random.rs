@@ -138,6 +138,9 @@ impl RandomScript {
             say(format!("input={{\"x\":{}}}", chance.below(9)));
         }
         say(format!("attempts={} base=500ms", 1 + chance.below(4)));
+        if chance.percent(8) {
+            say(parent(chance));
+        }
         if chance.percent(30) {
             say(format!("crash_limit={}", 1 + chance.below(2)));
         }
@@ -300,7 +303,8 @@ impl RandomScript {
             3 => " name=import unique=k conflict=reject",
             _ => "",
         };
-        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{unique}"), lines)
+        let parent = if self.chance.percent(20) { format!(" {}", parent(&mut self.chance)) } else { String::new() };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{unique}{parent}"), lines)
     }
 
     fn append(&mut self) -> Command {
@@ -359,7 +363,8 @@ impl RandomScript {
             Held::Job(_) if is_run && self.chance.percent(70) => match self.chance.below(10) {
                 0..4 => "stay".into(),
                 4..6 => "park".into(),
-                6..9 => format!("park {}ms", self.chance.below(6_000)),
+                6..8 => format!("park {}ms", self.chance.below(6_000)),
+                8 => format!("renew {{\"next\":{}}} taken={}", self.chance.below(9), self.chance.below(4)),
                 _ => "ok read=0".into(),
             },
             held => self.plain_report(held),
@@ -563,4 +568,10 @@ impl fmt::Display for Mix {
         }
         Ok(())
     }
+}
+
+/// A run that may be there, and mostly a place at which it waits: few, so that two children tell of the same.
+fn parent(chance: &mut Chance) -> String {
+    let place = if chance.percent(80) { format!(":{}", 2 + chance.below(12)) } else { String::new() };
+    format!("parent={RUN}{}{place}", chance.below(RUNS))
 }

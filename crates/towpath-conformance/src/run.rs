@@ -154,6 +154,9 @@ impl<S: Subject> Runner<S> {
             "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
             | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
+            "retry" => self.retry(args).await?,
+            "restart" => self.restart(args).await?,
+            "retries" => self.retries(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,

@@ -139,6 +139,8 @@ pub(crate) fn rules(line: Line, rules: &JobRules) -> Line {
         .maybe("crash_limit", (rules.crash_limit != JobRules::default().crash_limit).then_some(rules.crash_limit))
         .maybe("keep", span_of(rules.keep_us))
         .maybe("keep_failed", span_of(rules.keep_failed_us))
+        .maybe("parent", rules.parent.as_ref().map(|parent| &parent.run))
+        .maybe("awaits", rules.parent.as_ref().and_then(|parent| parent.awaits.as_ref()))
 }
 
 fn graph_rules(line: Line, rules: &GraphRules) -> Line {
@@ -314,6 +316,8 @@ impl Say<'_> {
             .maybe("name", (graph.name.as_str() != id).then_some(&graph.name))
             .maybe("stop", graph.stop)
             .maybe("compensation", graph.compensation)
+            .maybe("generation", (graph.generation != 1).then_some(graph.generation))
+            .maybe("restart_of", graph.restart_of.map(|of| self.names.of(of)))
             .pair("created", self.at(graph.created_at))
             .maybe("ended", self.at_maybe(graph.ended_at))
             .end()
@@ -328,6 +332,7 @@ impl Say<'_> {
                 Line::new("  stopped").word(stop.reason.to_string()).word(&stop.actor).pair("at", self.at(stop.at));
             line.maybe("why", (!stop.why.is_empty()).then(|| quoted(&stop.why))).end()
         }));
+        lines.extend(graph.restarts.iter().map(|restart| format!("  restarted as {}", self.names.of(*restart))));
         lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
         lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));
         lines

@@ -52,6 +52,12 @@ pub const KEEP_FAILED: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const KEEP_ARRIVAL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Rows that one prune deletes at most: short transactions.
 pub const PRUNE_BATCH: u32 = 1_000;
+/// Who does what the engine does by itself, as an audit line and a stop show it.
+pub const ACTOR: &str = "towpath";
+/// After this long others carry a retry of a graph on: whoever began it has most likely died.
+pub const RETRY_GRACE: Duration = Duration::from_secs(30);
+/// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long after its instant a tick of a schedule is in time: a restart is no outage.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);

@@ -11,6 +11,8 @@ mod grow;
 mod picture;
 mod prepare;
 mod problem;
+mod restart;
+mod retry;
 mod shape;
 mod undo;
 
@@ -22,6 +24,8 @@ pub use grow::Wiring;
 pub use picture::Picture;
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
+pub use restart::restart;
+pub use retry::{RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, plan_retry};
 pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};
 

@@ -3,6 +3,7 @@
 //! Ids are drawn by the caller before anything is written, so that they can be stored beside the
 //! caller's own rows. Nothing here reads a clock or draws randomness: both are parameters.
 
+use crate::fingerprint::mix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -102,6 +103,12 @@ impl JobId {
         Self::from_bytes(bytes)
     }
 
+    /// The id of what a run starts at a place in one of its chapters: the same whenever the run is rebuilt. `part` tells
+    /// several jobs of one place apart.
+    pub fn child_of(parent: Self, chapter: u32, place: u32, part: u32) -> Self {
+        Self::from_bytes(derived(parent, chapter, place, part))
+    }
+
     /// The id of a node of a graph that draws none itself, such as one that is written as JSON: the same graph's id and
     /// name always give the same, so that a graph enqueued twice under one id is one graph.
     ///
@@ -119,6 +126,22 @@ impl JobId {
                 .into_uuid(),
         )
     }
+}
+
+impl GraphId {
+    /// The same for a graph.
+    pub fn child_of(parent: JobId, chapter: u32, place: u32) -> Self {
+        Self::from_bytes(derived(parent, chapter, place, u32::MAX))
+    }
+}
+
+/// 16 bytes that follow from a run and a place in it; two places never share them but by chance, as two random ids do.
+fn derived(parent: JobId, chapter: u32, place: u32, part: u32) -> [u8; 16] {
+    let (high, low) = parent.as_uuid().as_u64_pair();
+    let (at, part) = (u64::from(chapter) << 32 | u64::from(place), u64::from(part) + 1);
+    let half = |seed: u64, salt: u64| mix(mix(seed ^ salt, at), mix(part, salt));
+    let (left, right) = (half(high, low.rotate_left(32)), half(low, !high));
+    (u128::from(left) << 64 | u128::from(right)).to_be_bytes()
 }
 
 /// One life of a worker: sixteen random bytes drawn when it starts, never reused.
@@ -184,6 +207,21 @@ pub struct Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn children_of_a_run_have_ids_of_their_own() {
+        let parents = [JobId::from_bytes([0; 16]), JobId::from_bytes([7; 16])];
+        let mut seen = std::collections::HashSet::new();
+        for parent in parents {
+            for (chapter, place, part) in
+                (0..12).flat_map(|n| (0..12).flat_map(move |m| (0..3).map(move |p| (n, m, p))))
+            {
+                let id = JobId::child_of(parent, chapter, place, part);
+                assert_eq!(id, JobId::child_of(parent, chapter, place, part));
+                assert!(seen.insert(*id.as_bytes()));
+            }
+        }
+    }
 
     #[test]
     fn ids_sort_by_time_and_round_trip_as_text() {

@@ -68,6 +68,10 @@ pub const SCHEDULE_SPANS_KEPT: usize = 20;
 pub const SCHEDULE_MINTED_KEPT: usize = 10;
 /// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.
 pub const TICKS_COUNTED_MAX: u32 = 100;
+/// Nodes that one order re-arms at most: short transactions.
+pub const REARM_MAX: usize = 500;
+/// Retries that one look for interrupted ones finds at most.
+pub const RETRIES_LOOK_MAX: u32 = 100;
 
 /// Longest expression of a condition, in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 1 << 10;

@@ -7,6 +7,7 @@
 mod append;
 mod apply;
 mod claim;
+mod content;
 mod corrupt;
 mod edit;
 mod enqueue;
@@ -18,6 +19,7 @@ mod read;
 mod release;
 mod requeue;
 mod rescue;
+mod retry;
 mod schedule;
 mod settle;
 mod signal;
@@ -34,6 +36,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Clock;
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::StopReason;
 use crate::name::{Queue, RunId, ScheduleName};
@@ -74,8 +77,13 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Transaction<'_>) -> StoreResult<T>,
     ) -> StoreResult<T> {
         let mut tables = self.lock(doing)?;
-        let mut transaction =
-            Transaction { now: self.clock.now(), tables: &mut tables, news: News::default(), stops: Vec::new() };
+        let mut transaction = Transaction {
+            now: self.clock.now(),
+            tables: &mut tables,
+            news: News::default(),
+            stops: Vec::new(),
+            tells: Vec::new(),
+        };
         // Whatever it does, it is one step further.
         transaction.tables.writes += 1;
         let answer = verb(&mut transaction)?;
@@ -152,6 +160,20 @@ impl Store for MemoryStore {
         Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
     }
 
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        Box::pin(async move { self.read("read a graph", |tables| tables.retry_view(graph)) })
+    }
+
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("read a graph", |tables| tables.content(graph, now)) })
+    }
+
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("look for retries", |tables| tables.retries(now, limit)) })
+    }
+
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {
         Box::pin(async move { self.read("read the workers", |tables| tables.peers()) })
     }
@@ -208,6 +230,8 @@ struct Transaction<'a> {
     news: News,
     /// Stops that ends bring, for graphs. They hold once all that the verb settles is judged.
     stops: Vec<(tables::Key, StopReason)>,
+    /// What ends tell to runs. It is written once all that the verb settles is judged.
+    tells: Vec<Arrival>,
 }
 
 /// Hints, collected while a verb writes and rung after it, each once.

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use crate::defaults;
 use crate::graph::{PreparedAppend, Why, decide, decide_end};
 use crate::lifecycle::{Cause, End, SkipKind};
 use crate::limits;
 use crate::name::Label;
 use crate::payload::Payload;
+use crate::replay::Entry;
 use crate::rules::JobRules;
 use crate::store::{
-    Appending, AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided,
+    Appending, AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Renewal, Settle,
+    Telling, Undecided,
 };
 use crate::time::Timestamp;
 
@@ -54,6 +57,13 @@ pub enum Report {
     Parked {
         /// Not longer than this; `None` for as long as it takes.
         until: Option<Duration>,
+    },
+    /// It is a run and begins its next chapter, at once and with counters reset.
+    Renewed {
+        /// The first line of the new journal.
+        first: Payload,
+        /// The numbers of the arrivals that were taken.
+        taken: Vec<i64>,
     },
     /// It asked to be cancelled.
     Revoked {
@@ -117,6 +127,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     let end = |end: End, cause: Option<Cause>, counters: Counters, record: Option<AttemptRecord>| Ending {
         record,
         stop: head.rules.stops(end),
+        tells: head.rules.tells(),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let record = |outcome, error: Option<&str>, log: Option<String>| {
@@ -177,6 +188,9 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Parked { until } => {
             let counters = Counters { attempt: refunded.attempt, ..spent };
             (Move::Park { until, counters }, cancelled(counters, None))
+        }
+        Report::Renewed { first, taken } => {
+            (Move::Renew(Renewal { first, taken, counters: Counters::default() }), cancelled(spent, None))
         }
         Report::Revoked { reason } => {
             (Move::End(end(End::Cancelled, Some(Cause::Itself { reason }), spent, None)), None)
@@ -268,7 +282,14 @@ pub fn settle_run(head: &Head, commit: RunCommit) -> Settle {
         None => Settle { then: Move::Stay { counters: without_crashes(head) }, ..Settle::stay(head.fence, Vec::new()) },
         Some(report) => settle_report(head, report),
     };
-    Settle { journal, read, if_cancelled: None, ..settle }
+    let mut settle = Settle { journal, read, if_cancelled: None, ..settle };
+    // A parent is told the error itself, which is the last line of the journal.
+    if let Move::End(Ending { tells: Some(telling), .. }) = &mut settle.then
+        && let Some(Ok(Entry::Ended { error, .. })) = settle.journal.last().map(Entry::decode)
+    {
+        telling.error = error;
+    }
+    settle
 }
 
 /// A run that writes has outlived its last crash: what its counters are then, if that changes them.
@@ -298,6 +319,7 @@ pub fn settle_rescued(head: &Head, now: Timestamp) -> Settle {
     let end = |end: End, cause: Option<Cause>| Ending {
         record: record.clone(),
         stop: head.rules.stops(end),
+        tells: head.rules.tells(),
         ..Ending::plain(end, cause, head.rules.keep(end), counters)
     };
     let overdue = head.deadline.is_some_and(|at| at <= now);
@@ -321,6 +343,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         Move::End(Ending { counters, .. })
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
+        | Move::Renew(Renewal { counters, .. })
         | Move::Park { counters, .. } => Some(*counters),
         Move::Close(_) | Move::Undo(_) | Move::Stay { .. } => None,
     };
@@ -331,9 +354,18 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
     let cause = Cause::Corrupt { detail: limits::cut(&detail, limits::ERROR_BYTES_MAX) };
     let ending = Ending {
         stop: rules.stops(End::Quarantined),
+        tells: rules.tells().or_else(|| told_of(refused)).or_else(|| told_of(later?)),
         ..Ending::plain(End::Quarantined, Some(cause), rules.keep(End::Quarantined), counters)
     };
     Some(Settle::new(refused.fence, Move::End(ending), refused.durability))
+}
+
+/// The run that an outcome tells of its end.
+fn told_of(settle: &Settle) -> Option<Box<Telling>> {
+    match &settle.then {
+        Move::End(ending) => ending.tells.clone(),
+        _ => settle.if_cancelled.as_ref()?.tells.clone(),
+    }
 }
 
 /// What becomes of a job that came for a decision.
@@ -341,17 +373,18 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
         (Why::End { counts, rules, undoing }, _) => {
             let end = undoing.verdict.unwrap_or_else(|| decide_end(counts));
+            let tells = undecided.rules.tells();
             match undoing.step(end) {
                 Some(step) => Move::Undo(step),
-                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end) }),
+                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
             }
         }
         (_, Some((end, cause))) => {
             let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
-            Move::End(Ending { stop: undecided.rules.stops(end), ..ending })
+            Move::End(Ending { stop: undecided.rules.stops(end), tells: undecided.rules.tells(), ..ending })
         }
-        // `decide` answers everything but an end.
-        (_, None) => Move::Again { after: Duration::ZERO, counters: undecided.counters, record: None },
+        // `decide` answers everything but an end, and what waits for a retry to be over.
+        (_, None) => Move::Again { after: defaults::RETRY_PAUSE, counters: undecided.counters, record: None },
     };
     Settle::new(undecided.fence, then, Durability::Lazy)
 }

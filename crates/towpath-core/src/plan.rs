@@ -1,8 +1,10 @@
 //! Operators' commands as plans: which changes to ask of a store, and when to go on.
 
 use crate::defaults;
+use crate::graph::{RetryMode, RetryPlan};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
+use crate::limits;
 use crate::payload::Payload;
 use crate::store::{Change, Counters, Ending, Order, WhileRunning};
 
@@ -73,4 +75,38 @@ pub enum Requeue {
 pub fn requeue_job(job: JobId, which: Requeue, input: Option<Payload>, actor: &str, reason: &str) -> Order {
     let from = End::ALL.into_iter().filter(|end| which == Requeue::EvenSucceeded || *end != End::Succeeded).collect();
     Order { actor: actor.into(), reason: reason.into(), changes: vec![Change::Requeue { job, from, input }] }
+}
+
+/// Begins the retry of a graph in place, perhaps with another input for one of its nodes.
+///
+/// The way on: read the graph's [`RetryView`](crate::RetryView), plan by [`plan_retry`](crate::plan_retry), carry out [`rearm`], and
+/// again, until nothing is planned; then [`end_retry`]. Whoever is interrupted, or comes upon an interrupted one, begins
+/// again in the same way.
+pub fn begin_retry(
+    graph: GraphId,
+    mode: RetryMode,
+    edit: Option<(JobId, Payload)>,
+    actor: &str,
+    reason: &str,
+) -> Order {
+    let mut changes = vec![Change::BeginRetry { graph, mode, grace: defaults::RETRY_GRACE }];
+    changes.extend(edit.map(|(job, input)| Change::Replace { job, input }));
+    Order { actor: actor.into(), reason: reason.into(), changes }
+}
+
+/// Re-arms what was planned, a bounded number of nodes an order.
+pub fn rearm(graph: GraphId, generation: u32, plan: &RetryPlan, actor: &str, reason: &str) -> Vec<Order> {
+    let batches = plan.nodes.chunks(limits::REARM_MAX);
+    let order = |nodes: &[JobId]| {
+        let holding = nodes.iter().filter(|job| plan.holding.contains(job)).copied().collect();
+        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding };
+        Order { actor: actor.into(), reason: reason.into(), changes: vec![change] }
+    };
+    batches.map(order).collect()
+}
+
+/// Ends the retry of a graph: its next generation begins.
+pub fn end_retry(graph: GraphId, generation: u32, actor: &str, reason: &str) -> Order {
+    let changes = vec![Change::EndRetry { graph, generation }];
+    Order { actor: actor.into(), reason: reason.into(), changes }
 }

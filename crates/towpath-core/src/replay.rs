@@ -18,7 +18,7 @@ mod waker;
 pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
-pub use ops::{Command, Ops, Request, Wants, Work, frame_ident};
+pub use ops::{Command, Lost, Ops, Request, Wants, Work, frame_ident};
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::id::JobId;
+use crate::name::Label;
 use crate::store::InboxLine;
 use crate::time::Timestamp;
 use inbox::Inbox;
@@ -70,6 +71,8 @@ pub struct Pass<T> {
     pub commands: Vec<Command>,
     /// Work in flight that is not wanted any more.
     pub closed: Vec<Pos>,
+    /// Children that are not wanted any more, and are to be cancelled once what this pass says is on disk.
+    pub lost: Vec<Lost>,
     /// What the function returned.
     pub ended: Option<T>,
     /// Whether completions are left over for another pass.
@@ -114,7 +117,7 @@ impl<T> Live<T> {
         make: impl FnOnce(Ops) -> Body<T>,
     ) -> Result<Self, Interrupt> {
         let record = Record::new(entries);
-        let (has_begun, taken) = (!record.is_empty(), record.taken.clone());
+        let (has_begun, has_lines, taken) = (!record.is_empty(), record.has_lines(), record.taken.clone());
         let ops = Ops::new(record, seed, now);
         let root = Arc::new(RootWaker::new(ops.number()));
         let inbox = Inbox::new(taken);
@@ -133,7 +136,7 @@ impl<T> Live<T> {
         let turn = Turn::of(live.ops.number());
         live.body = Some(make(live.ops.clone()));
         drop(turn);
-        if has_begun {
+        if has_lines {
             live.replay()?;
         }
         Ok(live)
@@ -188,6 +191,16 @@ impl<T> Live<T> {
         self.inbox.add(line);
     }
 
+    /// Whether a signal of this name is there that no wait has taken.
+    pub fn has_arrived(&self, name: &Label) -> bool {
+        self.inbox.has(name)
+    }
+
+    /// The numbers of the signals that the function has taken.
+    pub fn taken(&self) -> Vec<i64> {
+        self.inbox.taken()
+    }
+
     /// How many signals of the run are known, taken or not.
     pub fn read(&self) -> usize {
         self.inbox.known()
@@ -226,13 +239,14 @@ impl<T> Live<T> {
             must_commit: false,
             commands: Vec::new(),
             closed: Vec::new(),
+            lost: Vec::new(),
             ended: self.returned.take(),
             is_full: false,
         };
         if !self.has_begun {
             self.has_begun = true;
             let at = self.ops.began_at();
-            pass.entries.push(Entry::Began { at, version: self.version });
+            pass.entries.push(Entry::Began { at, version: self.version, input: None });
         }
         if std::mem::take(&mut self.is_fresh) {
             pass.ended = self.poll_root()?;
@@ -260,6 +274,7 @@ impl<T> Live<T> {
         pass.must_commit |= std::mem::take(&mut state.must_commit);
         pass.commands = state.take_commands();
         pass.closed = state.take_closed();
+        pass.lost = state.take_lost();
         drop(state);
         if pass.ended.is_some() {
             self.drop_body();

@@ -9,6 +9,7 @@ use crate::defaults;
 use crate::lifecycle::{End, StopReason};
 use crate::name::Label;
 use crate::retry::RetryPolicy;
+use crate::store::{Parent, Telling};
 
 /// Retry, timeout, crash limit, retention and branches of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct JobRules {
     /// Whether its failure stops its graph. Set for the nodes of a graph that fails fast.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
+    /// The run that has started it, if one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
 }
 
 impl Default for JobRules {
@@ -48,6 +52,7 @@ impl Default for JobRules {
             keep_failed_us: None,
             labels: Vec::new(),
             fail_fast: false,
+            parent: None,
         }
     }
 }
@@ -87,6 +92,12 @@ impl JobRules {
     /// What an end of the job does to its graph.
     pub fn stops(&self, end: End) -> Option<StopReason> {
         (self.fail_fast && end.is_failure()).then_some(StopReason::Fail)
+    }
+
+    /// The run that is told of its end.
+    pub fn tells(&self) -> Option<Box<Telling>> {
+        let Parent { run, awaits } = self.parent.as_ref()?;
+        Some(Box::new(Telling { run: run.clone(), name: awaits.clone()?, error: None }))
     }
 
     /// How long a lone job with this end stays stored.

@@ -8,6 +8,7 @@
 //! the caller does not know which. A repeated turn answers that question.
 
 mod apply;
+mod child;
 mod commits;
 mod edit;
 mod enqueue;
@@ -26,6 +27,7 @@ mod turn;
 mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
+pub use child::{Child, ChildEnd, Parent, Telling};
 pub use commits::{CommitCounts, Commits};
 pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
@@ -45,7 +47,7 @@ pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
-    Lease, Move, NodeRef, QueueClaim, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
+    Lease, Move, NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 pub use wake::Wake;
@@ -54,6 +56,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
 use crate::name::{RunId, ScheduleName};
 use crate::payload::Payload;
@@ -121,6 +124,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
+
+    /// A graph as the plan of its retry sees it. `None` if it is unknown or marked.
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>>;
+
+    /// A graph as it would be enqueued once more: what appends have added and what edits have changed included, deadlines that
+    /// have passed left out. `None` if it is unknown or marked.
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>>;
+
+    /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
+    /// that are due first, at most `limit`.
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;

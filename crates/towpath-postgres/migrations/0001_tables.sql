@@ -197,8 +197,11 @@ create table towpath.graph (
   undoing smallint check (undoing between 0 and 2),
   undo_rank int,
   committed bigint not null default 0,
+  generation int not null default 1,
+  restart_of uuid,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
+create index graph_restarts on towpath.graph (restart_of, graph) where restart_of is not null;
 create index graph_open on towpath.graph (graph) where "end" is null;
 create index graph_other on towpath.graph ("end", graph) where "end" <> 0;
 create index graph_prune on towpath.graph (prune_at) where prune_at is not null;
@@ -211,6 +214,15 @@ create table towpath.stop (
   why text not null
 );
 
+-- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
+create table towpath.retry (
+  graph bigint primary key,
+  since bigint not null,
+  due bigint not null,
+  mode text not null
+);
+create index retry_due on towpath.retry (due, graph);
+
 -- phase: 0 waiting, 1 undecided, 2 released. Counters are updated in place: room for it is left.
 create table towpath.node (
   job bigint primary key,
@@ -222,6 +234,7 @@ create table towpath.node (
   ok int not null default 0,
   untaken int not null default 0,
   spoiled int not null default 0,
+  attempt int not null default 0,
   role smallint not null,
   phase smallint not null check (phase between 0 and 2),
   eager boolean not null,

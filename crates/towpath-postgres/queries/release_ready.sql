@@ -8,12 +8,14 @@ with freed as materialized (
   from towpath.job j where j.key = any($2::bigint[])
   order by j.key
 ), released as (
-  update towpath.node set phase = 2 where job = any($2::bigint[])
+  update towpath.node set phase = 2 where job = any($2::bigint[]) returning job, attempt
 ), head as (
   insert into towpath.ready (lane, turnout, seq, job, attempt, failures, crashes)
-  select lane, turnout, seq, key, 0, 0, 0 from freed where due <= $1::bigint
+  select f.lane, f.turnout, f.seq, f.key, r.attempt, 0, 0
+  from freed f join released r on r.job = f.key where f.due <= $1::bigint
 ), wait as (
   insert into towpath.later (job, due, lane, turnout, attempt, failures, crashes)
-  select key, due, lane, turnout, 0, 0, 0 from freed where due > $1::bigint
+  select f.key, f.due, f.lane, f.turnout, r.attempt, 0, 0
+  from freed f join released r on r.job = f.key where f.due > $1::bigint
 )
 select lane from freed

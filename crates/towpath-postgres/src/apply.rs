@@ -50,6 +50,12 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
             Change::Pause { queue } => answers.push(orders.pause(queue).await?),
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
+            Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
+            Change::Rearm { graph, generation, nodes, holding } => {
+                answers.push(orders.rearm(*graph, *generation, nodes, holding).await?);
+            }
+            Change::EndRetry { graph, generation } => answers.push(orders.end_retry(*graph, *generation).await?),
+            Change::Replace { job, input } => answers.push(orders.replace_input(*job, input).await?),
             Change::Requeue { job, from, input } => {
                 answers.push(orders.requeue(*job, from, input.as_ref()).await?);
             }
@@ -92,7 +98,7 @@ fn edits(changes: &[Change]) -> Vec<(JobId, &Edit)> {
 pub(crate) struct Orders<'a> {
     pub(crate) session: &'a Session,
     pub(crate) now: i64,
-    order: &'a Order,
+    pub(crate) order: &'a Order,
     news: News,
     pub(crate) lanes: Vec<i32>,
     told: Told,
@@ -116,7 +122,8 @@ impl Orders<'_> {
             );
         }
         // A run must not park or end unseen from here on.
-        let runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
+        let mut runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
+        runs.extend(found.values().filter_map(|job| Some(job.rules.parent.as_ref()?.run.as_str())));
         signal::lock(self.session, &runs).await?;
         let mut answers = vec![Changed::Unknown; ends.len()];
         let mut open: Vec<usize> = (0..ends.len()).filter(|at| found.contains_key(&ends[*at].0)).collect();
@@ -176,8 +183,8 @@ impl Orders<'_> {
         for (at, job) in jobs {
             let (id, ending, running) = &ends[at];
             answers[at] = if let Some(counters) = taken.get(&job.key) {
-                let keep = job.rules.keep(ending.end);
-                let ending = Ending { counters: *counters, keep, ..(*ending).clone() };
+                let (keep, tells) = (job.rules.keep(ending.end), job.rules.tells());
+                let ending = Ending { counters: *counters, keep, tells, ..(*ending).clone() };
                 plan.end_job(job.key, &ending, started.get(&job.key).copied(), job.lone, now);
                 if let Some(record) = &ending.record {
                     plan.record(job.key, record, now);
@@ -216,7 +223,7 @@ impl Orders<'_> {
                 }
             };
         }
-        self.told.append(told::tell(session, now, &tell, &note_of(self.order)).await?);
+        self.told.append(told::cancel(session, now, &tell, &note_of(self.order)).await?);
         if !asked.is_empty() {
             session.run(Query::AskCancel, &[&asked, &causes]).await?;
             self.news.cancel = true;
@@ -233,7 +240,7 @@ impl Orders<'_> {
     }
 
     /// Locks a graph that can be seen; answers its key and stop.
-    async fn graph(&self, id: GraphId) -> Result<Option<(i64, Option<StopReason>)>, Fault> {
+    pub(crate) async fn graph(&self, id: GraphId) -> Result<Option<(i64, Option<StopReason>)>, Fault> {
         let rows = self.session.run(Query::FindGraph, &[&id.as_uuid()]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let held = stop(row.try_get(1)?);
@@ -243,8 +250,20 @@ impl Orders<'_> {
     async fn stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {
         let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
         let Order { actor, reason: why, .. } = self.order;
-        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
-            self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
+        let lock = reason == StopReason::Retry || held == Some(StopReason::Retry);
+        if lock {
+            self.lock_nodes_of(graph).await?;
+        }
+        let row = self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
+        if !row.is_empty() {
+            match reason {
+                StopReason::Retry => self.take_back_decisions(graph).await?,
+                _ if held == Some(StopReason::Retry) => {
+                    self.session.run(Query::RetryDelete, &[&graph]).await?;
+                    self.recount(graph).await?;
+                }
+                _ => {}
+            }
             if matches!(reason, StopReason::Cancel | StopReason::Fail) {
                 self.news.cancel = true;
                 let note = note_of(self.order);
@@ -260,6 +279,7 @@ impl Orders<'_> {
         let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
         if held == Some(reason) {
             self.session.run(Query::StopDelete, &[&graph, &reason.code()]).await?;
+            self.session.run(Query::RetryDelete, &[&graph]).await?;
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount(graph).await?;
         }
@@ -286,11 +306,17 @@ impl Orders<'_> {
         Ok(Changed::Recounted { repaired: self.recount(graph).await? })
     }
 
-    /// Counts the parents of every node that is not released anew, and puts each where its counters say.
-    async fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
+    /// Locks the decisions and the nodes of a locked graph.
+    pub(crate) async fn lock_nodes_of(&self, graph: i64) -> Result<(), Fault> {
         self.session.run(Query::RecountUndecided, &[&graph]).await?;
         self.session.run(Query::RecountLock, &[&graph]).await?;
         self.session.run(Query::RecountNodes, &[&graph]).await?;
+        Ok(())
+    }
+
+    /// Counts the parents of every node that is not released anew, and puts each where its counters say.
+    pub(crate) async fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
+        self.lock_nodes_of(graph).await?;
         let mut repaired = 0;
         let mut release = Release::default();
         let mut moved: Vec<i64> = Vec::new();

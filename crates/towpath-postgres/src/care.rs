@@ -21,7 +21,7 @@ use crate::rows::{Holding, counters, instant, job_key, rules, signed, stored};
 use crate::session::{Commit, Session};
 use crate::settle::{self, Plan};
 use crate::store::{Inner, News};
-use crate::told::Told;
+use crate::told::{self, Told};
 use crate::turn::{self, Opened, count_children, lock_nodes};
 
 /// Whether a turn expects the database to raise.
@@ -39,6 +39,7 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
         inner.lanes.intern(&session, append::jobs_of(&turn.settle)).await?;
     }
     session.begin(if turn.is_durable() { Commit::Durable } else { Commit::Lazy }).await?;
+    told::lock_parents(&session, &turn.settle).await?;
     let incarnation = turn.worker.as_uuid();
     let started = session.run(Query::TurnStart, &[&incarnation]).await?;
     let opened = Opened::of(&started, incarnation, turn.number, "take a turn")?;
@@ -116,6 +117,7 @@ impl Careful<'_> {
             lock_nodes(session, &plan.nodes).await?;
             let written = plan.write(session, now).await?;
             news.graphs_ended = written.graphs_ended;
+            let told = written.told;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let stepped = plan.undos.write(session, now).await?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
@@ -125,10 +127,11 @@ impl Careful<'_> {
             news.undecided |= stepped.undecided;
             let leased = release.undecided.len().min(self.opened.room(&self.holder));
             news.undecided |= leased < release.undecided.len();
-            Ok((answers, lanes, leased, stops))
+            Ok((answers, lanes, leased, stops, told))
         });
         Ok(match done.await? {
-            Ok((answers, lanes, leased, stops)) => {
+            Ok((answers, lanes, leased, stops, told)) => {
+                self.told.append(told);
                 self.lanes.extend(lanes);
                 self.stops.extend(stops);
                 self.holder.index += stored(leased as u32);
@@ -225,7 +228,8 @@ impl Careful<'_> {
             let cause = Some(Cause::Corrupt { detail: format!("it could not be given to a worker: {problem}") });
             let keep = rules.keep(End::Quarantined);
             let stop = rules.stops(End::Quarantined);
-            let ending = Ending { stop, ..Ending::plain(End::Quarantined, cause, keep, counters(&taken, 1)?) };
+            let tells = rules.tells();
+            let ending = Ending { stop, tells, ..Ending::plain(End::Quarantined, cause, keep, counters(&taken, 1)?) };
             let mut plan = Plan::default();
             plan.end_job(job, &ending, None, !is_node, now);
             let told = plan.write(session, now).await?.told;

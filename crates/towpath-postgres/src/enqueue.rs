@@ -341,6 +341,7 @@ columns!(Graphs of GraphRow<'a> {
     input: Option<&'a [u8]>,
     nodes: i32,
     edges: i32,
+    restart_of: Option<Uuid>,
 });
 
 columns!(Nodes of NodeRow<'a> {
@@ -439,6 +440,7 @@ impl<'a> Growth<'a> {
             // `end` is not counted.
             nodes: stored(graph.nodes().len() as u32) - 1,
             edges: stored(graph.edges().len() as u32),
+            restart_of: graph.restart_of().map(|id| id.as_uuid()),
         });
         let new = Stored { key, first_edge: 0, end: 0, parents: HashMap::new(), depths: HashMap::new() };
         self.grow(inner, &new, graph.nodes(), graph.edges(), keys, written)

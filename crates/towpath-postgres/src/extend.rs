@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 use towpath_core::store::{Beat, BeatReply, Ending, Intent};
-use towpath_core::{End, Fence, JobId, Timestamp, Token};
+use towpath_core::{End, Fence, JobId, RunId, Timestamp, Token};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -14,7 +14,9 @@ use crate::release::{self, Arrival, Release};
 use crate::rows::{cancel, counters, fence_key, job_key, json, parsed, rules, signed, unsigned, with};
 use crate::session::{Commit, Session};
 use crate::settle::Plan;
+use crate::signal;
 use crate::store::{Inner, News};
+use crate::told::Told;
 use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one heartbeat.
@@ -34,6 +36,7 @@ pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>)
     };
     let mut news = News::default();
     let mut lanes = Vec::new();
+    let mut told = Told::default();
     if fresh {
         for row in session.run(Query::Rearm, &[&signed(beat.identity.build)]).await? {
             lanes.push(row.try_get(0)?);
@@ -53,7 +56,7 @@ pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>)
     let back = if unlisted.is_empty() {
         Vec::new()
     } else {
-        hand_back(&session, worker, now, &unlisted, &mut lanes, &mut news).await?
+        hand_back(&session, worker, now, &unlisted, &mut lanes, &mut news, &mut told).await?
     };
     if beat.intent == Intent::Leave {
         session.run(Query::WorkerForget, &[&vec![worker]]).await?;
@@ -63,6 +66,7 @@ pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>)
     let mut asked: Vec<_> = held.into_values().filter(|row| !back.contains(&job_key(row.fence.key))).collect();
     asked.sort_unstable_by_key(|row| (row.fence.token.turn, row.fence.token.index));
     let asked = asked.into_iter().filter_map(|row| Some((row.fence, row.cancel?))).collect();
+    lanes.extend(told.ring(&inner, &mut news));
     news.ready(&inner, &session, lanes).await?;
     let now = Timestamp::from_micros(now);
     Ok((BeatReply { now, lost, cancel: asked, handed_back: back.len() as u32 }, news))
@@ -121,10 +125,12 @@ async fn hand_back(
     jobs: &[i64],
     lanes: &mut Vec<i32>,
     news: &mut News,
+    told: &mut Told,
 ) -> Result<Vec<i64>, Fault> {
     let rows = session.run(Query::HandBackLock, &[&worker, &jobs]).await?;
     let mut plan = Plan::default();
     let mut back: Vec<i64> = Vec::new();
+    let mut parents: Vec<RunId> = Vec::new();
     let mut all = Vec::with_capacity(rows.len());
     for row in &rows {
         let job: i64 = row.try_get(0)?;
@@ -137,8 +143,11 @@ async fn hand_back(
         };
         let mut counters = counters(row, 5)?;
         counters.attempt = counters.attempt.saturating_sub(1);
-        let keep = rules(row.try_get(9)?).keep(End::Cancelled);
+        let rules = rules(row.try_get(9)?);
+        let keep = rules.keep(End::Cancelled);
         let ending = Ending::plain(End::Cancelled, Some(cause), keep, counters);
+        let ending = Ending { tells: rules.tells(), ..ending };
+        parents.extend(ending.tells.as_deref().map(|telling| telling.run.clone()));
         plan.end_job(job, &ending, row.try_get(8)?, row.try_get::<_, Option<i64>>(4)?.is_none(), now);
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
     }
@@ -148,8 +157,9 @@ async fn hand_back(
             None => news.undecided = true,
         }
     }
+    signal::lock(session, &parents.iter().map(RunId::as_str).collect::<Vec<_>>()).await?;
     lock_nodes(session, &plan.nodes).await?;
-    plan.write(session, now).await?;
+    told.append(plan.write(session, now).await?.told);
     let release = Release::of(&count_children(session, &plan.nodes).await?)?;
     news.undecided |= !release.undecided.is_empty();
     lanes.extend(release::to_nobody(session, now, release, Arrival::Now).await?);

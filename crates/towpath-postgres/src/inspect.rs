@@ -298,6 +298,8 @@ fn graph_line(row: &Row) -> Result<GraphLine, Fault> {
         end: row.try_get::<_, Option<i16>>(3)?.and_then(GraphEnd::from_code),
         stop: stop(row.try_get(4)?),
         nodes: count(row.try_get(5)?),
+        generation: count(row.try_get(8)?),
+        restart_of: row.try_get::<_, Option<Uuid>>(9)?.map(GraphId::from),
         created_at: Timestamp::from_micros(row.try_get(6)?),
         ended_at: instant(row.try_get(7)?),
         compensation: compensation(row)?,
@@ -315,22 +317,27 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
     let rows = session.run(Query::GraphList, &[&none, &one, &id, &None::<i16>]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let line = graph_line(row)?;
-    let (nodes, edges) = futures_util::future::try_join(
+    let (nodes, edges, restarts) = futures_util::future::try_join3(
         session.run(Query::GraphNodes, &[&line.key]),
         session.run(Query::GraphEdges, &[&line.key]),
+        session.run(Query::GraphRestarts, &[&line.id.as_uuid()]),
     )
     .await?;
     let stopped = match line.stop {
         Some(reason) => {
-            let at = Timestamp::from_micros(row.try_get(10)?);
-            Some(StopLine { reason, at, actor: row.try_get(11)?, why: row.try_get(12)? })
+            let at = Timestamp::from_micros(row.try_get(12)?);
+            Some(StopLine { reason, at, actor: row.try_get(13)?, why: row.try_get(14)? })
         }
         None => None,
     };
     Ok(Some(GraphDetail {
         line,
         stopped,
-        input: payload(row.try_get(8)?, row.try_get(9)?),
+        input: payload(row.try_get(10)?, row.try_get(11)?),
+        restarts: restarts
+            .iter()
+            .map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?)))
+            .collect::<Result<_, Fault>>()?,
         nodes: nodes.iter().map(node_line).collect::<Result<_, _>>()?,
         edges: edges.iter().map(edge_line).collect::<Result<_, _>>()?,
     }))

@@ -87,7 +87,9 @@ impl Plain {
 /// How an item ends, if it is a lone job's, may not be replaced by a cancel, and leaves nothing behind.
 fn way(item: &Settle) -> Option<Way> {
     let Move::End(ending) = &item.then else { return None };
-    let Ending { end, cause: None, output: None, branches, keep, counters, record: None, stop: None } = ending else {
+    let Ending { end, cause: None, output: None, branches, keep, counters, record: None, stop: None, tells: None } =
+        ending
+    else {
         return None;
     };
     let is_plain = item.fence.key > 0 && item.if_cancelled.is_none() && branches.is_empty() && !item.is_of_run();

@@ -133,7 +133,7 @@ queries! {
     HeldBy = "held_by" (INT8);
     InsertEdges = "insert_edges" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, TEXT_ARRAY);
     InsertGraphs = "insert_graphs" (
-        INT8, INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY
+        INT8, INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, UUID_ARRAY
     );
     InsertNodes = "insert_nodes" (
         INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY
@@ -178,6 +178,28 @@ queries! {
     RequeueTake = "requeue_take" (INT8, INT2_ARRAY, BOOL);
     RescueTake = "rescue_take" (INT8, INT8, INT8_ARRAY, INT4);
     RescueVictims = "rescue_victims" (INT8, INT8, UUID_ARRAY);
+    EditInput = "edit_input" (INT8, INT2, BYTEA);
+    RearmChildren = "rearm_children" (INT8_ARRAY);
+    RearmFreed = "rearm_freed" (INT8_ARRAY);
+    RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
+    RearmLook = "rearm_look" (INT8_ARRAY);
+    RearmStopped = "rearm_stopped" (INT8_ARRAY);
+    RearmTake = "rearm_take" (INT8_ARRAY, INT8);
+    RearmUncount = "rearm_uncount" (INT8_ARRAY);
+    RearmWait = "rearm_wait" (INT8_ARRAY, INT4_ARRAY);
+    RetryBegin = "retry_begin" (INT8, INT8, INT8, INT8, TEXT);
+    RetryDelete = "retry_delete" (INT8);
+    RetryEnd = "retry_end" (INT8);
+    RetryList = "retry_list" (INT4);
+    RetryLook = "retry_look" (INT8);
+    RetryTakeBack = "retry_take_back" (INT8);
+    ShapeEdges = "shape_edges" (INT8);
+    ShapeGraph = "shape_graph" (UUID);
+    ShapeNodes = "shape_nodes" (INT8);
+    StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    ContentNodes = "content_nodes" (INT8);
+    GraphContent = "graph_content" (UUID);
+    GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
     RunArrived = "run_arrived" (INT8_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
@@ -204,6 +226,8 @@ queries! {
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
+    SettleRenew = "settle_renew" (INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
     SettleUndo = "settle_undo" (INT8, INT8, INT2, INT4, INT8_ARRAY, INT8_ARRAY, INT4, BOOL);
     Settleable = "settleable" (UUID, INT4);

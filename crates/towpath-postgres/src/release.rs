@@ -34,7 +34,8 @@ pub(crate) fn standing(row: &Row) -> Result<(Standing, i16), Fault> {
         eager: row.try_get(8)?,
         cause: None,
     };
-    let cancelled = stop(row.try_get(9)?) == Some(StopReason::Cancel);
+    let held = stop(row.try_get(9)?);
+    let cancelled = held == Some(StopReason::Cancel);
     let decide = if Role::from_bits(row.try_get(1)?).has(Role::END) {
         with::END
     } else if cancelled {
@@ -43,6 +44,8 @@ pub(crate) fn standing(row: &Row) -> Result<(Standing, i16), Fault> {
         with::PARENTS
     };
     Ok(match counters.standing() {
+        // Of a graph that is being retried nothing is placed.
+        _ if held == Some(StopReason::Retry) => (Standing::Waits, decide),
         Standing::Ready if cancelled => (Standing::Undecided, decide),
         standing => (standing, decide),
     })

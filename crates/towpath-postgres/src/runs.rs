@@ -88,6 +88,10 @@ impl Run {
         Self { chapter, entries, alone: true, arrived: 0 }
     }
 
+    pub(crate) fn chapter(&self) -> i32 {
+        self.chapter
+    }
+
     pub(crate) fn sight(&self, read: Option<u32>) -> Sight {
         if read.is_some_and(|read| self.arrived > read) {
             Sight::Unread

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Row;
-use towpath_core::store::{AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Settle, Settled};
+use towpath_core::store::{
+    Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled,
+};
 use towpath_core::{End, GraphId, Incarnation, JobId, SkipKind, StopReason, Timestamp, UndoStep, fault, limits};
 use uuid::Uuid;
 
@@ -12,7 +14,7 @@ use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
-use crate::runs::{Journal, Runs, Sight};
+use crate::runs::{Journal, Run, Runs, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
 use crate::told::{self, Told};
@@ -55,6 +57,8 @@ pub(crate) struct Plan {
     again: Again,
     journal: Journal,
     stays: Stays,
+    renewed: Renewed,
+    taken: Taken,
     blocked: Blocked,
     closed: Closed,
     /// What `end` nodes do to the undos of their graphs.
@@ -68,6 +72,8 @@ pub(crate) struct Plan {
     /// Undecided nodes that were put back.
     pub(crate) back: Vec<i64>,
     pub(crate) lanes: Vec<i32>,
+    /// What ends tell to runs that wait for them.
+    tells: Vec<Arrival>,
 }
 
 columns!(Ends of EndRow {
@@ -123,6 +129,18 @@ impl Stays {
     }
 }
 
+columns!(Renewed of RenewedRow {
+    job: i64,
+    chapter: i32,
+    codec: i16,
+    bytes: Vec<u8>,
+});
+
+columns!(Taken of TakenRow {
+    job: i64,
+    seq: i64,
+});
+
 columns!(Blocked of BlockedRow {
     job: i64,
     build: i64,
@@ -165,9 +183,10 @@ impl Plan {
         Ok((plan, answers))
     }
 
-    /// Whether anything is settled that has children or must be decided again.
+    /// Whether nothing is settled that has children, must be decided again, is told to a run, or begins anew: nothing that a
+    /// claim must come after.
     pub(crate) fn is_lone(&self) -> bool {
-        self.nodes.is_empty() && self.back.is_empty()
+        self.nodes.is_empty() && self.back.is_empty() && self.tells.is_empty() && self.renewed.rows == 0
     }
 
     /// Settles an item, and appends to the journal if it is of a run.
@@ -178,6 +197,9 @@ impl Plan {
         let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
         let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
         let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
+        if let (Settled::Done, Move::Renew(renewal)) = (answer, &item.then) {
+            self.renew(job, run, renewal);
+        }
         if matches!(answer, Settled::Done | Settled::Cancelled) {
             self.journal.append(job, run, &item.journal);
         }
@@ -233,10 +255,23 @@ impl Plan {
                     self.lanes.push(row.try_get(9)?);
                 }
             }
+            Move::Renew(renewal) => {
+                self.put_back(job, place(row)?, renewal.counters, None, None);
+                self.lanes.push(row.try_get(9)?);
+            }
             Move::Stay { counters: None } => {}
             Move::Stay { counters: Some(counters) } => self.stays.add(job, *counters),
         }
         Ok(Settled::Done)
+    }
+
+    /// Begins a run's next chapter.
+    fn renew(&mut self, job: i64, run: &Run, renewal: &Renewal) {
+        let (codec, bytes) = (renewal.first.codec.code(), renewal.first.bytes.to_vec());
+        self.renewed.push(RenewedRow { job, chapter: run.chapter() + 1, codec, bytes });
+        for seq in &renewal.taken {
+            self.taken.push(TakenRow { job, seq: *seq });
+        }
     }
 
     fn end(
@@ -252,6 +287,7 @@ impl Plan {
             return Ok(Settled::Stale);
         }
         let started_at = if decide == with::HANDLER { row.try_get(6)? } else { None };
+        self.note_refund(row, ending.counters)?;
         let lone = row.try_get::<_, Option<i64>>(8)?.is_none();
         let job = row.try_get(0)?;
         self.end_job(job, ending, started_at, lone, now);
@@ -280,6 +316,7 @@ impl Plan {
         if let Some(output) = &ending.output {
             self.outputs.push(OutputRow { job, codec: output.codec.code(), bytes: output.bytes.to_vec() });
         }
+        self.tells.extend(ending.arrival());
         if !lone {
             self.nodes.push(job);
             self.stops.extend(ending.stop.is_some().then_some(job));
@@ -318,6 +355,7 @@ impl Plan {
         let ending = Ending::plain(End::Succeeded, None, closing.keep, Counters::default());
         self.end_job(row.try_get(0)?, &ending, None, false, now);
         news.ended.push(JobId::from(row.try_get::<_, Uuid>(1)?));
+        self.tells.extend(closing.arrival());
         let counts: Vec<_> = closing.counts.iter().map(|c| (c.end.code(), c.role.bits(), c.nodes)).collect();
         self.closed.push(ClosedRow {
             graph,
@@ -376,7 +414,12 @@ impl Plan {
         }
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
-        Ok(Written { graphs_ended, told: hold_back(session, now, &self.stops).await? })
+        // The lines of the old chapters are written by now.
+        self.renewed.run(session, Query::SettleRenew, at).await?;
+        self.taken.run(session, Query::RenewArrivals, &[&Arrival::TAKEN]).await?;
+        let mut told = told::tell(session, now, &self.tells).await?;
+        told.append(hold_back(session, now, &self.stops).await?);
+        Ok(Written { graphs_ended, told })
     }
 }
 

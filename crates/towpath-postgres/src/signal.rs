@@ -99,7 +99,7 @@ enum Item {
 #[derive(Default)]
 pub(crate) struct Written {
     seqs: HashSet<i64>,
-    pub(crate) woken: Vec<(i32, i64)>,
+    woken: Vec<(i32, i64)>,
 }
 
 impl<'a> Plan<'a> {
@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    pub(crate) fn push(&mut self, arrival: &'a Arrival, seq: i64) {
+    fn push(&mut self, arrival: &'a Arrival, seq: i64) {
         let run = arrival.run.as_str();
         self.runs.push(run);
         self.arrivals.push(ArrivalRow {
@@ -158,6 +158,27 @@ impl<'a> Plan<'a> {
         let seqs = seqs.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| Ok::<_, Fault>((row.try_get(0)?, row.try_get(1)?));
         Ok(Written { seqs, woken: woken.iter().map(place).collect::<Result<_, _>>()? })
+    }
+
+    /// Writes arrivals whose dedup keys may be there, and wakes the runs of those that were not; answers what was woken.
+    pub(crate) async fn tell(&self, session: &Session, now: i64) -> Result<Vec<(i32, i64)>, Fault> {
+        let prune_at = (Timestamp::from_micros(now) + defaults::KEEP_ARRIVAL).as_micros();
+        let written = self.arrivals.run(session, Query::SignalDeliver, &[&now, &prune_at]).await?;
+        let written: HashSet<i64> = written.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let is_new = |item: &&Item| matches!(item, Item::Sent(seq) if written.contains(seq));
+        let sent = self.items.iter().zip(&self.runs).filter(|(item, _)| is_new(item));
+        let runs: Vec<&str> = sent.map(|(_, run)| *run).collect();
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let woken = session.run(Query::SignalWake, &[&runs]).await?;
+        woken.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    }
+
+    /// Adds an arrival that nobody is answered for.
+    pub(crate) fn add(&mut self, arrival: &'a Arrival, seq: i64) {
+        self.push(arrival, seq);
+        self.items.push(Item::Sent(seq));
     }
 
     fn answers(self, written: &HashSet<i64>) -> Vec<Result<Delivery, Refusal>> {

@@ -15,7 +15,8 @@ use towpath_core::store::{
     ScheduleWritten, Schedules, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
-    GraphId, Incarnation, JobId, Payload, Queue, RunId, ScheduleName, StoreError, StoreErrorKind, Timestamp,
+    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
+    Timestamp,
 };
 use uuid::Uuid;
 
@@ -27,7 +28,9 @@ use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
-use crate::{apply, enqueue, extend, migrate, pooler, prune, read, rescue, schedule, signal, transact, turn};
+use crate::{
+    apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, schedule, signal, transact, turn,
+};
 
 /// How a store uses its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -463,6 +466,18 @@ impl Store for PostgresStore {
 
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {
         self.read("read the workers", read::peers)
+    }
+
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        self.read("read a graph", move |session| retry::retry_view(session, graph))
+    }
+
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {
+        self.read("read a graph", move |session| content::content(session, graph))
+    }
+
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+        self.read("look for retries", move |session| retry::retries(session, limit))
     }
 
     fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {

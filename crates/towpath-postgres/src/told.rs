@@ -1,8 +1,9 @@
-//! Tells runs that have begun that they are cancelled: by an arrival, which their functions obey.
+//! Tells runs by arrivals of our own: those that have begun that they are cancelled, which their functions obey, and those that
+//! wait for a child that it has ended.
 
 use std::collections::HashSet;
 
-use towpath_core::store::{Arrival, CancelNote};
+use towpath_core::store::{Arrival, CancelNote, Ending, Move, Settle};
 use towpath_core::{Role, RunId, StopReason};
 
 use crate::error::Fault;
@@ -36,20 +37,25 @@ impl Told {
     }
 }
 
-/// Tells runs, behind their locks and however full their inboxes are.
-pub(crate) async fn tell(session: &Session, now: i64, runs: &[&str], note: &CancelNote) -> Result<Told, Fault> {
-    if runs.is_empty() {
+/// Tells runs that they are cancelled, behind their locks.
+pub(crate) async fn cancel(session: &Session, now: i64, runs: &[&str], note: &CancelNote) -> Result<Told, Fault> {
+    let arrivals: Vec<Arrival> = runs.iter().map(|run| Arrival::cancel(RunId::from_stored(run), note)).collect();
+    tell(session, now, &arrivals).await
+}
+
+/// Puts arrivals of our own into inboxes, behind the locks of their runs and however full they are.
+pub(crate) async fn tell(session: &Session, now: i64, arrivals: &[Arrival]) -> Result<Told, Fault> {
+    if arrivals.is_empty() {
         return Ok(Told::default());
     }
-    let arrivals: Vec<Arrival> = runs.iter().map(|run| Arrival::cancel(RunId::from_stored(run), note)).collect();
-    let most = stored(u32::try_from(runs.len()).unwrap_or(u32::MAX));
+    let most = stored(u32::try_from(arrivals.len()).unwrap_or(u32::MAX));
     let seqs: Vec<i64> = session.one(Query::DrawKeys, &[&most]).await?.try_get(1)?;
     let mut plan = signal::Plan::default();
     for (arrival, seq) in arrivals.iter().zip(seqs) {
-        plan.push(arrival, seq);
+        plan.add(arrival, seq);
     }
-    let woken = plan.write(session, now).await?.woken;
-    Ok(Told { runs: arrivals.into_iter().map(|arrival| arrival.run).collect(), woken })
+    let woken = plan.tell(session, now).await?;
+    Ok(Told { runs: arrivals.iter().map(|arrival| arrival.run.clone()).collect(), woken })
 }
 
 /// Tells those runs of a graph that have begun and that a new stop cancels; a handler of the failure that stopped it goes on.
@@ -68,7 +74,20 @@ pub(crate) async fn tell_runs_of(
     signal::lock(session, &ids).await?;
     let begun = begun(session, &jobs).await?;
     let told: Vec<&str> = runs.iter().filter(|(job, _)| begun.contains(job)).map(|(_, id)| id.as_str()).collect();
-    tell(session, now, &told, note).await
+    cancel(session, now, &told, note).await
+}
+
+/// Shares the locks of runs that wait for what a turn settles. A turn does so before it locks anything else, as it does for
+/// the runs beside it.
+pub(crate) async fn lock_parents(session: &Session, settle: &[Settle]) -> Result<(), Fault> {
+    let told = |ending: &Ending| ending.tells.as_deref().map(|telling| telling.run.clone());
+    let then = |item: &Settle| match &item.then {
+        Move::End(ending) => told(ending),
+        Move::Close(closing) => closing.tells.as_deref().map(|telling| telling.run.clone()),
+        _ => item.if_cancelled.as_ref().and_then(told),
+    };
+    let runs: Vec<RunId> = settle.iter().filter_map(then).collect();
+    signal::lock(session, &runs.iter().map(RunId::as_str).collect::<Vec<_>>()).await
 }
 
 /// Shares the locks of the runs beside jobs that may stop their graphs. A turn does so before it locks anything else: one

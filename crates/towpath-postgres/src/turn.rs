@@ -63,9 +63,10 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     let incarnation = turn.worker.as_uuid();
     let failing: Vec<i64> = turn.settle.iter().filter(|item| may_stop(item)).map(|i| job_key(i.fence.key)).collect();
     let mut begun: BoxFuture<'_, Result<(), Fault>> = Box::pin(session.begin(commit));
-    if !failing.is_empty() {
+    if !failing.is_empty() || turn.settle.iter().any(tells) {
         begun.await?;
         told::lock_beside(&session, &failing).await?;
+        told::lock_parents(&session, &turn.settle).await?;
         begun = Box::pin(ready(Ok(())));
     }
     let (started, looked) = if appends {
@@ -109,6 +110,17 @@ fn may_stop(item: &Settle) -> bool {
     item.if_cancelled.as_ref().is_some_and(stops)
         || item.append.as_ref().is_some_and(|append| stops(&append.refused))
         || matches!(&item.then, Move::End(ending) if stops(ending))
+}
+
+/// Whether a run may wait for what an outcome ends.
+fn tells(item: &Settle) -> bool {
+    let tells = |ending: &Ending| ending.tells.is_some();
+    item.if_cancelled.as_ref().is_some_and(tells)
+        || match &item.then {
+            Move::End(ending) => tells(ending),
+            Move::Close(closing) => closing.tells.is_some(),
+            _ => false,
+        }
 }
 
 async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {

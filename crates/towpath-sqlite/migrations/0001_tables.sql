@@ -187,9 +187,12 @@ create table graph (
     prune_at integer,
     undoing integer,
     undo_rank integer,
-    committed integer not null default 0
+    committed integer not null default 0,
+    generation integer not null default 1,
+    restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);
+create index graph_restarts on graph (restart_of, graph) where restart_of is not null;
 create index graph_open on graph (graph) where "end" is null;
 create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
@@ -201,6 +204,15 @@ create table stop (
     actor text not null,
     why text not null
 ) strict;
+
+-- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
+create table retry (
+    graph integer primary key,
+    mode text not null,
+    since integer not null,
+    due integer not null
+) strict;
+create index retry_due on retry (due, graph);
 
 create table node (
     job integer primary key,
@@ -218,7 +230,8 @@ create table node (
     cause_parent integer,
     depth integer not null,
     guards integer,
-    started integer not null default 0 check (started between 0 and 1)
+    started integer not null default 0 check (started between 0 and 1),
+    attempt integer not null default 0
 ) strict;
 create unique index node_name on node (graph, name);
 

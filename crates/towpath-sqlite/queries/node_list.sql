@@ -4,6 +4,7 @@
 -- Index: node (graph, name), ended (job).
 select
     n.job, n.graph, n.role, n.phase, n.need, n.eager, n."left", n.ok, n.untaken, n.spoiled, n.cause_rank, n.cause_parent,
+    n.attempt,
     e.state, e.branches
 from node n
 left join ended e on e.job = n.job

@@ -1,4 +1,4 @@
--- Holds a graph back. A stop that is there stays, but a cancel goes further than a failure.
+-- Holds a graph back. A stop that is there stays, but a cancel takes the place of a failure and of a retry.
 -- ?1 graph key, ?2 reason: numbers; ?3 at µs, ?4 actor text, ?5 why text.
 -- Index: stop (graph).
 insert into stop (graph, reason, at, actor, why) values (?1, ?2, ?3, ?4, ?5)
@@ -7,4 +7,4 @@ on conflict (graph) do update set
     at = excluded.at,
     actor = excluded.actor,
     why = excluded.why
-where stop.reason = 3 and excluded.reason = 0
+where stop.reason in (1, 3) and excluded.reason = 0

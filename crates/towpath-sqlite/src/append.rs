@@ -121,11 +121,18 @@ impl Tx<'_, '_> {
         let mut end = self.db.one(Query::NodeRead, [graph.end], rows::node)?;
         end.counters.left += gained;
         end.phase = Phase::Waiting;
-        self.db.run(Query::UndecidedDelete, [graph.end])?;
-        self.db.run(Query::RunningDelete, [graph.end])?;
-        self.db.run(Query::EndedDelete, [graph.end])?;
-        self.db.run(Query::GraphReopen, [graph.key, oldest])?;
+        self.take_back_end(graph.key, graph.end, Some(oldest))?;
         Ok(end)
+    }
+
+    /// Takes back what had become of a graph's `end`, and with it the graph's own. Its node is written by the caller. What had
+    /// succeeded stays so if the graph grows; `oldest` is the first new node then.
+    pub(crate) fn take_back_end(&mut self, graph: i64, end: i64, oldest: Option<i64>) -> Result<(), Fault> {
+        self.db.run(Query::UndecidedDelete, [end])?;
+        self.db.run(Query::RunningDelete, [end])?;
+        self.db.run(Query::EndedDelete, [end])?;
+        self.db.run(Query::GraphReopen, params![graph, oldest])?;
+        Ok(())
     }
 
     /// Counts parents that had ended before these nodes came, for them and for `end`.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rusqlite::params;
-use towpath_core::store::{Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, WhileRunning};
+use towpath_core::store::{
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, Telling, WhileRunning,
+};
 use towpath_core::{Cause, GraphId, JobId, Queue, Role, State, StopReason, fault};
 
 use crate::error::Fault;
@@ -22,6 +24,10 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Edit { job, edit } => tx.edit(*job, edit)?,
             Change::Pause { queue } => tx.pause(queue, order)?,
             Change::Unpause { queue } => tx.unpause(queue)?,
+            Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
+            Change::Rearm { graph, generation, nodes, holding } => tx.rearm(*graph, *generation, nodes, holding)?,
+            Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
+            Change::Replace { job, input } => tx.replace_input(*job, input)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
@@ -63,8 +69,8 @@ impl Tx<'_, '_> {
             return Ok(Changed::Asked);
         }
         let Some(counters) = self.take_unstarted(&facts)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let keep = self.keep(&facts, ending)?;
-        let over = self.end(&facts, &Ending { counters, keep, ..ending.clone() }, None)?;
+        let (keep, tells) = (self.keep(&facts, ending)?, self.told_of(facts.key)?);
+        let over = self.end(&facts, &Ending { counters, keep, tells, ..ending.clone() }, None)?;
         self.release_to_nobody(&[over])?;
         Ok(Changed::Ended)
     }
@@ -78,12 +84,19 @@ impl Tx<'_, '_> {
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, facts: &Facts, ending: &Ending) -> Result<Changed, Fault> {
         let Some(taken) = self.take_running(facts.key)? else { return Ok(Changed::Left(self.state(facts.key)?)) };
-        let keep = self.keep(facts, ending)?;
-        let ending = Ending { counters: taken.counters, keep, ..ending.clone() };
+        let (keep, tells) = (self.keep(facts, ending)?, self.told_of(facts.key)?);
+        let ending = Ending { counters: taken.counters, keep, tells, ..ending.clone() };
         let over = self.end(facts, &ending, Some(taken.started_at))?;
         self.release_to_nobody(&[over])?;
         self.ring_cancel();
         Ok(Changed::Ended)
+    }
+
+    /// The run that is told of a job's end, as its rules say.
+    fn told_of(&mut self, job: i64) -> Result<Option<Box<Telling>>, Fault> {
+        // An order is not refused for rules that cannot be read.
+        let rules = self.db.one(Query::JobRules, [job], |row| Ok(rows::rules(row, 0).unwrap_or_default()))?;
+        Ok(rules.tells())
     }
 
     /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.
@@ -103,12 +116,20 @@ impl Tx<'_, '_> {
 
     fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        let held = self.stop(graph)?;
         let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
-        if self.db.run(Query::StopInsert, row)? > 0 && matches!(reason, StopReason::Cancel | StopReason::Fail) {
+        let is_new = self.db.run(Query::StopInsert, row)? > 0;
+        self.forget_stop(graph);
+        if is_new && matches!(reason, StopReason::Cancel | StopReason::Fail) {
             self.ring_cancel();
             self.tell_runs_of(graph, reason, &note_of(order))?;
         }
-        self.forget_stop(graph);
+        if is_new && reason == StopReason::Retry {
+            self.take_back_decisions(graph)?;
+        } else if is_new && held == Some(StopReason::Retry) {
+            self.db.run(Query::RetryDelete, [graph])?;
+            self.recount(graph)?;
+        }
         let counts = self.db.one(Query::StopCounts, params![graph, Role::END.with(Role::UNDO).bits()], |row| {
             Ok(StopCounts { ended: row.get(0)?, running: row.get(1)?, unstarted: row.get(2)? })
         })?;
@@ -119,6 +140,7 @@ impl Tx<'_, '_> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
         if self.db.run(Query::StopDelete, params![graph, reason.code()])? > 0 {
             self.forget_stop(graph);
+            self.db.run(Query::RetryDelete, [graph])?;
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount(graph)?;
         }
@@ -145,7 +167,7 @@ impl Tx<'_, '_> {
     }
 
     /// A graph that can be seen: not one that is being pruned.
-    fn visible_graph(&mut self, id: GraphId) -> Result<Option<i64>, Fault> {
+    pub(crate) fn visible_graph(&mut self, id: GraphId) -> Result<Option<i64>, Fault> {
         let Some((graph, _)) = self.stored_graph(id)? else { return Ok(None) };
         Ok((self.stop(graph)? != Some(StopReason::Prune)).then_some(graph))
     }

@@ -79,7 +79,8 @@ impl Tx<'_, '_> {
         let rules = self.db.one(Query::JobRules, [job], |row| Ok(rows::rules(row, 0).unwrap_or_default()))?;
         let keep = rules.keep(End::Quarantined);
         let stop = rules.stops(End::Quarantined);
-        let ending = Ending { stop, ..Ending::plain(End::Quarantined, cause, keep, counters) };
+        let tells = rules.tells();
+        let ending = Ending { stop, tells, ..Ending::plain(End::Quarantined, cause, keep, counters) };
         let over = self.end(&facts, &ending, None)?;
         self.release_to_nobody(&[over])
     }

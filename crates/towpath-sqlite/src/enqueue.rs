@@ -166,6 +166,7 @@ impl Tx<'_, '_> {
             input.map(|payload| payload.codec.code()),
             input.map(|payload| &payload.bytes[..]),
             self.now_us(),
+            graph.restart_of().map(|id| id.as_bytes().to_vec()),
         ];
         self.db.run(Query::GraphInsert, row)?;
         let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new(), depths: HashMap::new() };
@@ -266,7 +267,7 @@ impl Tx<'_, '_> {
             self.db.run(Query::UndoInsert, params![graph, depth, key])?;
         }
         let phase = Phase::Waiting;
-        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None }))
+        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None, attempt: 0 }))
     }
 }
 

@@ -185,6 +185,8 @@ fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
         end: rows::graph_end(row, 3)?,
         stop: stop.map(rows::stop_reason).transpose()?,
         nodes: row.get(5)?,
+        generation: row.get(8)?,
+        restart_of: row.get::<_, Option<[u8; 16]>>(9)?.map(GraphId::from_bytes),
         created_at: rows::instant(row, 6)?,
         ended_at: rows::instant_or_none(row, 7)?,
         compensation: compensation(row)?,
@@ -192,7 +194,7 @@ fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
 }
 
 fn compensation(row: &Row<'_>) -> Result<Option<Compensation>, Fault> {
-    let (rank, counts): (Option<u32>, Option<String>) = (row.get(8)?, row.get(9)?);
+    let (rank, counts): (Option<u32>, Option<String>) = (row.get(10)?, row.get(11)?);
     Compensation::of_stored(rank, counts.as_deref()).map_err(|e| Fault::corrupt(format!("the counts of a graph: {e}")))
 }
 
@@ -202,11 +204,11 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 12)?, actor: row.get(13)?, why: row.get(14)? })
+                Some(StopLine { reason, at: rows::instant(row, 14)?, actor: row.get(15)?, why: row.get(16)? })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 10)?, stopped))
+        Ok((line, rows::payload(row, 12)?, stopped))
     })?;
     let Some((line, input, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
@@ -238,7 +240,8 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             label: label.as_deref().map(Label::from_stored),
         })
     })?;
-    Ok(Some(GraphDetail { line, input, stopped, nodes, edges }))
+    let restarts = db.all(Query::GraphRestarts, which, |row| rows::graph_id(row, 0))?;
+    Ok(Some(GraphDetail { line, input, stopped, restarts, nodes, edges }))
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {

@@ -1,7 +1,7 @@
 //! Where a job's row goes: every move between the tables that say where a job stands.
 
 use rusqlite::params;
-use towpath_core::store::{AttemptRecord, Counters, Ending, Hint};
+use towpath_core::store::{Arrival, AttemptRecord, Counters, Ending, Hint};
 use towpath_core::{End, Standing, StopReason, Timestamp, limits};
 
 use crate::error::Fault;
@@ -84,18 +84,18 @@ impl Tx<'_, '_> {
     /// ready; its delay counts from now. Whether it came for a decision instead.
     pub(crate) fn look_at(&mut self, node: &mut Node) -> Result<bool, Fault> {
         let standing = match node.phase {
-            Phase::Waiting => node.counters.standing(),
+            Phase::Waiting => self.standing(node)?,
             // Its parents have been judged before.
             Phase::Undecided | Phase::Released => Standing::Waits,
         };
         let undecided = match standing {
             Standing::Waits => false,
-            Standing::Ready if self.is_cancelled(Some(node.graph))? => true,
             Standing::Ready => {
                 node.phase = Phase::Released;
                 let facts = self.facts(node.job)?;
                 let due = facts.due(self.now);
-                self.make_due(node.job, facts.place, due, Counters::default())?;
+                let counters = Counters { attempt: node.attempt, ..Counters::default() };
+                self.make_due(node.job, facts.place, due, counters)?;
                 false
             }
             Standing::Undecided => true,
@@ -105,6 +105,19 @@ impl Tx<'_, '_> {
         }
         self.write_node(node)?;
         Ok(undecided)
+    }
+
+    /// What a node's counters say, in a graph that may be stopped: of one that is being retried nothing is placed.
+    pub(crate) fn standing(&mut self, node: &Node) -> Result<Standing, Fault> {
+        let standing = node.counters.standing();
+        if standing == Standing::Waits {
+            return Ok(standing);
+        }
+        Ok(match (self.stop(node.graph)?, standing) {
+            (Some(StopReason::Retry), _) => Standing::Waits,
+            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (_, standing) => standing,
+        })
     }
 
     pub(crate) fn write_node(&mut self, node: &Node) -> Result<(), Fault> {
@@ -199,8 +212,9 @@ impl Tx<'_, '_> {
         let facts = self.facts(job)?;
         self.note_refund(&facts, taken.decide, taken.counters, counters)?;
         if let Some(cause) = taken.cancel {
-            let keep = self.db.one(Query::JobRules, [job], |row| rows::rules(row, 0))?.keep(End::Cancelled);
-            let ending = Ending::plain(End::Cancelled, Some(cause), keep, counters);
+            let rules = self.db.one(Query::JobRules, [job], |row| rows::rules(row, 0))?;
+            let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
+            let ending = Ending { tells: rules.tells(), ..ending };
             return self.end(&facts, &ending, Some(taken.started_at)).map(Some);
         }
         self.make_ready(job, facts.place, counters)?;
@@ -250,7 +264,8 @@ impl Tx<'_, '_> {
         self.db.run(Query::EndedInsert, row)?;
         self.ring_end(Hint::Ended(facts.id));
         let stop = facts.graph.zip(ending.stop);
-        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches: ending.branches.clone(), stop })
+        let (branches, tells) = (ending.branches.clone(), ending.arrival());
+        Ok(Over { job, is_node: facts.graph.is_some(), end: ending.end, branches, stop, tells })
     }
 
     /// Keeps an attempt: of all, the first one and the newest.
@@ -273,6 +288,8 @@ pub(crate) struct Over {
     pub(crate) branches: Vec<towpath_core::Label>,
     /// What it holds its graph back for.
     pub(crate) stop: Option<(i64, StopReason)>,
+    /// What it tells the run that waits for it.
+    pub(crate) tells: Option<Arrival>,
 }
 
 impl Facts {

@@ -19,8 +19,8 @@ impl Tx<'_, '_> {
     /// Answers how many nodes were wrong. Nodes that are released or over are left alone.
     pub(crate) fn recount(&mut self, graph: i64) -> Result<u32, Fault> {
         let nodes = self.db.all(Query::NodeList, [graph], |row| {
-            let ended = match row.get::<_, Option<i16>>(12)? {
-                Some(code) => Some((rows::end(code)?, rows::labels(row, 13)?)),
+            let ended = match row.get::<_, Option<i16>>(13)? {
+                Some(code) => Some((rows::end(code)?, rows::labels(row, 14)?)),
                 None => None,
             };
             Ok(Stands { node: rows::node(row)?, ended })
@@ -75,10 +75,10 @@ impl Tx<'_, '_> {
 
     /// Puts a node where its counters say; answers whether it stood elsewhere.
     fn place_anew(&mut self, node: &mut Node) -> Result<bool, Fault> {
-        let stands = match node.counters.standing() {
+        let stands = match self.standing(node)? {
             Standing::Waits => Phase::Waiting,
-            Standing::Ready if !self.is_cancelled(Some(node.graph))? => Phase::Released,
-            Standing::Ready | Standing::Undecided => Phase::Undecided,
+            Standing::Ready => Phase::Released,
+            Standing::Undecided => Phase::Undecided,
         };
         let is_there = match stands {
             Phase::Undecided => self.db.maybe(Query::NodeDecided, [node.job], |_| Ok(()))?.is_some(),

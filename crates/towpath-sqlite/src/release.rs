@@ -23,6 +23,9 @@ pub(crate) struct Edge {
 impl Tx<'_, '_> {
     /// Counts jobs that have just ended. The children that came for a decision, by key.
     pub(crate) fn release(&mut self, ended: &[Over]) -> Result<Vec<Node>, Fault> {
+        for arrival in ended.iter().filter_map(|over| over.tells.as_ref()) {
+            self.tell(arrival)?;
+        }
         // They hold once all that the verb settles is judged.
         for (graph, stop) in ended.iter().filter_map(|over| over.stop) {
             self.stop_by_failure(graph, stop)?;
@@ -99,6 +102,11 @@ impl Tx<'_, '_> {
 }
 
 impl Node {
+    /// Takes back an ended parent by one of its edges.
+    pub(crate) fn uncount(&mut self, end: End, branches: &[Label], edge: &Edge) {
+        self.counters.remove(edge.verdicts.verdict(end, edge.label.as_ref(), branches));
+    }
+
     /// Counts an ended parent by one of its edges.
     pub(crate) fn count(&mut self, parent: i64, end: End, branches: &[Label], edge: &Edge) {
         let before = self.counters.cause;

@@ -54,6 +54,8 @@ pub(crate) struct Node {
     pub(crate) counters: NodeCounters,
     /// The parent of the edge that `counters.cause` ranks.
     pub(crate) cause_parent: Option<i64>,
+    /// Attempts before it was last re-armed.
+    pub(crate) attempt: u32,
 }
 
 /// How far a node has come with its parents.
@@ -81,6 +83,7 @@ pub(crate) fn node(row: &Row<'_>) -> Result<Node, Fault> {
         },
         counters: node_counters(row, 4)?,
         cause_parent: row.get(11)?,
+        attempt: row.get(12)?,
     })
 }
 

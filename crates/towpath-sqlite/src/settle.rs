@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
-use towpath_core::store::{Closing, Counters, Ending, Hint, Move, RunHead, Settle, Settled};
+use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled};
 use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
@@ -57,7 +57,11 @@ impl Tx<'_, '_> {
             return Ok(answer);
         }
         self.db.run(Query::RunningDelete, [job])?;
-        if let Move::Again { counters, .. } | Move::Block { counters, .. } | Move::Park { counters, .. } = &*then {
+        if let Move::End(Ending { counters, .. })
+        | Move::Again { counters, .. }
+        | Move::Block { counters, .. }
+        | Move::Park { counters, .. } = &*then
+        {
             self.note_refund(&held.facts, held.decide, held.counters, *counters)?;
         }
         match &*then {
@@ -65,7 +69,7 @@ impl Tx<'_, '_> {
                 let started_at = (held.decide == Decide::Handler).then_some(held.started_at);
                 ended.push(self.end(&held.facts, ending, started_at)?);
             }
-            Move::Close(closing) => self.close(&held, closing)?,
+            Move::Close(closing) => ended.extend(self.close(&held, closing)?),
             Move::Undo(step) => self.step_undos(&held.facts, step)?,
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
@@ -89,6 +93,7 @@ impl Tx<'_, '_> {
                 let due = until.map_or(Timestamp::NEVER, |wait| self.now + wait);
                 self.park(job, held.facts.place, due, *counters)?;
             }
+            Move::Renew(renewal) => self.renew(&held.facts, renewal)?,
             // Answered above.
             Move::Stay { .. } => {}
         }
@@ -135,6 +140,23 @@ impl Tx<'_, '_> {
         Ok(())
     }
 
+    /// Begins a run's next chapter.
+    fn renew(&mut self, facts: &Facts, renewal: &Renewal) -> Result<(), Fault> {
+        let Renewal { first, taken, counters } = renewal;
+        let job = facts.key;
+        let Some(old) = self.run_head(job)? else { return Ok(()) };
+        self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
+        let run = RunHead { chapter: old.chapter + 1, entries: 0, id: old.id };
+        self.db.run(Query::RunRenew, params![job, run.chapter])?;
+        self.append_entries(job, &run, std::slice::from_ref(first))?;
+        for seq in taken {
+            if self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seq])? == 0 {
+                self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seq, Arrival::TAKEN])?;
+            }
+        }
+        self.make_ready(job, facts.place, *counters)
+    }
+
     fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {
         let token = item.fence.token;
         let claim = (worker, token.turn.cast_signed(), token.index);
@@ -176,16 +198,17 @@ impl Tx<'_, '_> {
         Ok((Cow::Owned(Move::End(ending)), Settled::Cancelled))
     }
 
-    /// Ends a graph with its hidden last node.
-    fn close(&mut self, held: &Held, closing: &Closing) -> Result<(), Fault> {
-        let Some(graph) = held.facts.graph else { return Ok(()) };
-        self.end(&held.facts, &Ending::plain(End::Succeeded, None, closing.keep, held.counters), None)?;
+    /// Ends a graph with its hidden last node; answers that, if somebody is to be told.
+    fn close(&mut self, held: &Held, closing: &Closing) -> Result<Option<Over>, Fault> {
+        let Some(graph) = held.facts.graph else { return Ok(None) };
+        let over = self.end(&held.facts, &Ending::plain(End::Succeeded, None, closing.keep, held.counters), None)?;
         let counts: Vec<_> =
             closing.counts.iter().map(|count| json!([count.end.code(), count.role.bits(), count.nodes])).collect();
         let prune_at = (self.now + closing.keep).as_micros();
         let row = params![graph, closing.end.code(), self.now_us(), json!(counts).to_string(), prune_at];
         let id = self.db.one(Query::GraphClose, row, |row| rows::graph_id(row, 0))?;
         self.ring_end(Hint::GraphEnded(id));
-        Ok(())
+        let tells = closing.arrival();
+        Ok(tells.is_some().then(|| Over { is_node: false, tells, ..over }))
     }
 }

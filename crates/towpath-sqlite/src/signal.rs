@@ -40,9 +40,14 @@ impl Tx<'_, '_> {
         Ok(Delivery::Delivered)
     }
 
+    /// Puts an arrival of our own into an inbox, however full it is.
+    pub(crate) fn tell(&mut self, arrival: &Arrival) -> Result<(), Fault> {
+        self.keep_arrival(arrival).map(|_| ())
+    }
+
     /// Tells a run that it is cancelled, however full its inbox is.
     pub(crate) fn tell_of_cancel(&mut self, run: &str, note: &CancelNote) -> Result<(), Fault> {
-        self.keep_arrival(&Arrival::cancel(RunId::from_stored(run), note)).map(|_| ())
+        self.tell(&Arrival::cancel(RunId::from_stored(run), note))
     }
 
     /// Tells those runs of a graph that have begun and that a new stop cancels.

@@ -10,7 +10,9 @@ use towpath_core::store::{
     Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules,
     Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Inspect, JobId, Payload, RunId, ScheduleName, Store, StoreError, StoreErrorKind};
+use towpath_core::{
+    GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
+};
 
 use crate::care::Care;
 use crate::combine::{Commit, Core};
@@ -19,7 +21,7 @@ use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
 use crate::tx::Tx;
-use crate::{apply, enqueue, extend, migrate, prune, read, rescue, schedule, signal, transact, turn};
+use crate::{apply, content, enqueue, extend, migrate, prune, read, rescue, retry, schedule, signal, transact, turn};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -193,6 +195,24 @@ impl Store for SqliteStore {
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
         Box::pin(async move { self.read("read the graph", |db| read::settleable(db, graph, limit)) })
+    }
+
+    fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
+        Box::pin(async move { self.read("read the graph", |db| retry::retry_view(db, graph)) })
+    }
+
+    fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>> {
+        Box::pin(async move {
+            let now = self.core.options().clock.now();
+            self.read("read the graph", |db| content::content(db, graph, now))
+        })
+    }
+
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+        Box::pin(async move {
+            let now = self.core.options().clock.now();
+            self.read("look for retries", |db| retry::retries(db, now, limit))
+        })
     }
 
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {

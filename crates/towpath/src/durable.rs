@@ -5,6 +5,7 @@
 //! (steps, timers, signals) is recorded there; after a crash or a wait the function is entered again from the top and
 //! told the recorded answers.
 
+mod child;
 mod client;
 mod cx;
 mod drive;
@@ -21,6 +22,7 @@ mod step;
 mod transact;
 mod trap;
 
+pub use child::{ChildBuilder, ChildError};
 pub use client::{RunError, RunHandle, SignalBuilder, StartBuilder};
 pub use cx::Cx;
 pub use function::{Durable, DurableFn};
@@ -36,6 +38,7 @@ pub use transact::{Finish, Memory, Postgres, Sqlite, TxFault, TxFn, TxStep};
 
 pub use crate::states::NeededState;
 
+pub(crate) use child::ChildWork;
 pub(crate) use drive::{Commits, Drive};
 pub(crate) use frame::{How, Run, RunEnd};
 pub(crate) use function::Erased;

@@ -1,7 +1,9 @@
 //! What can go wrong for a client.
 
 use towpath_core::store::Refusal;
-use towpath_core::{Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, State, StoreError};
+use towpath_core::{
+    Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, RetryMode, RetryRefusal, State, StoreError,
+};
 
 /// Why a client's call did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -61,11 +63,35 @@ pub enum RetryError {
         /// The job.
         id: JobId,
     },
-    /// The job is a node that has ended, and others may have followed it.
-    #[error("job {id} is a node of a graph, and others may have followed it: retry the graph from it")]
-    OfGraph {
-        /// The job.
-        id: JobId,
+    /// The graph is not stored: never enqueued, or pruned.
+    #[error("there is no graph {id}: it was never enqueued, or has been pruned")]
+    UnknownGraph {
+        /// The graph.
+        id: GraphId,
+    },
+    /// The graph cannot be retried so.
+    #[error("graph {id} is not retried: {why}")]
+    Graph {
+        /// The graph.
+        id: GraphId,
+        /// Why.
+        why: RetryRefusal,
+    },
+    /// None of the graph's nodes that have ended is meant.
+    #[error("there is nothing to retry in graph {id} ({mode}): none of those nodes has ended so")]
+    Nothing {
+        /// The graph.
+        id: GraphId,
+        /// Which nodes were meant.
+        mode: RetryMode,
+    },
+    /// Somebody lifted or cancelled the retry while it was under way. Some nodes may wait again.
+    #[error(
+        "the retry of graph {id} was cut short: it was cancelled, or its stop was lifted; look at it, and retry it again"
+    )]
+    CutShort {
+        /// The graph.
+        id: GraphId,
     },
     /// The new input cannot be written.
     #[error("the new input of job {id} cannot be stored: {source}")]
@@ -76,6 +102,25 @@ pub enum RetryError {
         source: EncodeError,
     },
     /// The store could not do it. If some of it was written, asking again goes on from there.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a graph was not restarted. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestartError {
+    /// The graph is not stored: never enqueued, or pruned.
+    #[error("there is no graph {id}: it was never enqueued, or has been pruned")]
+    UnknownGraph {
+        /// The graph.
+        id: GraphId,
+    },
+    /// It cannot be enqueued once more: the id is taken by another graph, it has grown beyond what one write may have, or the
+    /// store could not do it.
+    #[error(transparent)]
+    Enqueue(#[from] Error),
+    /// The store could not be asked.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

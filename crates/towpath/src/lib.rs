@@ -52,6 +52,8 @@ mod open;
 mod random;
 mod registry;
 mod requeue;
+mod restart;
+mod retry;
 mod schedules;
 mod states;
 pub mod testing;
@@ -68,7 +70,7 @@ pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
-pub use error::{Error, OutputError, RetryError};
+pub use error::{Error, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
@@ -76,6 +78,8 @@ pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
+pub use restart::RestartBuilder;
+pub use retry::{Retried, RetryBuilder};
 pub use schedules::{Schedule, Schedules};
 pub use states::State;
 pub use within::{Enlist, SqlText, Within};
@@ -89,8 +93,8 @@ pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCoun
 pub use towpath_core::{
     Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId, GraphName,
     GraphProblem, GraphRules, Hold, InvalidGraph, InvalidName, JobId, JobRules, KeyHolder, Kind, Label, MemoryStore,
-    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, SkipKind,
-    State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
+    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryMode, RetryPolicy,
+    RetryRefusal, SkipKind, State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.

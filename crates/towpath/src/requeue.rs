@@ -5,14 +5,15 @@ use std::pin::Pin;
 
 use serde::Serialize;
 use towpath_core::store::Changed;
-use towpath_core::{EncodeError, JobId, Payload, Requeue, StoreError, StoreErrorKind, requeue_job};
+use towpath_core::{EncodeError, End, JobId, Payload, Requeue, State, StoreError, StoreErrorKind, requeue_job};
 
 use crate::client::Client;
 use crate::error::RetryError;
 
 impl Client {
     /// Puts a job back that ended badly or is blocked: a new arrival with its failures and crashes at 0. The number of its
-    /// attempts goes on, and their history stays; its output is gone. Await the builder to do it.
+    /// attempts goes on, and their history stays; its output is gone. Of a node that has ended, its graph is retried from
+    /// it ([`Client::retry_graph`]). Await the builder to do it.
     ///
     /// ```
     /// # async fn f(client: towpath::Client, job: towpath::JobId) -> Result<(), towpath::RetryError> {
@@ -62,15 +63,30 @@ impl RequeueBuilder<'_> {
         self
     }
 
-    async fn put_back(self) -> Result<(), RetryError> {
+    /// Retries the graph of a node from it.
+    async fn retry_from(&self, input: Option<Payload>) -> Result<(), RetryError> {
         let id = self.job;
-        let input = self.input.map_err(|source| RetryError::Input { id, source })?;
-        let order = requeue_job(id, self.which, input, &self.actor, &self.reason);
+        let line = self.client.inspect().job(id).await?.ok_or(RetryError::UnknownJob { id })?.line;
+        let node = line.node.ok_or(RetryError::UnknownJob { id })?;
+        if line.state == State::Ended(End::Succeeded) && self.which == Requeue::Failed {
+            return Err(RetryError::Left { id, state: line.state });
+        }
+        let mut retry = self.client.retry_graph(node.graph).from(node.name).by(&self.actor, &self.reason);
+        if let Some(input) = input {
+            retry = retry.edit(id, input);
+        }
+        retry.await.map(drop)
+    }
+
+    async fn put_back(mut self) -> Result<(), RetryError> {
+        let id = self.job;
+        let input = std::mem::replace(&mut self.input, Ok(None)).map_err(|source| RetryError::Input { id, source })?;
+        let order = requeue_job(id, self.which, input.clone(), &self.actor, &self.reason);
         match self.client.store().apply(order).await?.changes.into_iter().next() {
             Some(Changed::Requeued) => Ok(()),
             Some(Changed::Left(state)) => Err(RetryError::Left { id, state }),
             Some(Changed::HasBegun) => Err(RetryError::HasBegun { id }),
-            Some(Changed::OfGraph) => Err(RetryError::OfGraph { id }),
+            Some(Changed::OfGraph) => self.retry_from(input).await,
             Some(Changed::Unknown) => Err(RetryError::UnknownJob { id }),
             other => {
                 let problem = format!("the store answered {other:?} to a requeue");

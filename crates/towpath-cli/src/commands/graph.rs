@@ -148,6 +148,15 @@ impl Show {
         if let Some(compensation) = line.compensation {
             say::line(format_args!("undos   {compensation}"));
         }
+        if line.generation > 1 {
+            say::line(format_args!("retried, in generation {}", line.generation));
+        }
+        if let Some(of) = line.restart_of {
+            say::line(format_args!("a restart of {of}"));
+        }
+        for restart in &detail.restarts {
+            say::line(format_args!("restarted as {restart}"));
+        }
         if let Some(at) = line.ended_at {
             say::line(format_args!("ended   {}", words::instant(at)));
         }

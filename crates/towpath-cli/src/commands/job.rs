@@ -61,6 +61,10 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
     if let Some(node) = &line.node {
         field("node", format!("{} of graph {}", node.name, node.graph));
     }
+    if let Some(parent) = &detail.rules.parent {
+        let how = if parent.awaits.is_some() { "" } else { ", detached" };
+        field("parent", format!("run {}{how}", parent.run));
+    }
     field("state", line.state.to_string());
     let lack = served.lack(&line.queue, &line.kind, line.version).filter(|_| line.state == State::Ready);
     if let Some(lack) = lack {

@@ -29,7 +29,7 @@ pub(super) fn open(history: &History) -> Vec<Open> {
             Entry::Done { pos, .. } => {
                 open.remove(pos);
             }
-            Entry::Ended { .. } => open.clear(),
+            Entry::Ended { .. } | Entry::Continued { .. } => open.clear(),
             _ => {}
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn last(history: &History) -> &[Entry] {
 /// A line of the journal.
 pub(super) fn in_words(entry: &Entry) -> String {
     match entry {
-        Entry::Began { at, version } => format!("{} began as version {version}", words::instant(*at)),
+        Entry::Began { at, version, .. } => format!("{} began as version {version}", words::instant(*at)),
         Entry::Opened { pos, op, due: Some(due) } => {
             format!("opened {} at {pos}, until {}", name(op), words::instant(*due))
         }
@@ -53,10 +53,12 @@ pub(super) fn in_words(entry: &Entry) -> String {
         Entry::Failed { pos, failures, error, .. } => {
             format!("failed at {pos}, for the {failures}. time: {}", words::short(error))
         }
+        Entry::Started { pos } => format!("started the child at {pos}"),
         Entry::Patched { id } => format!("patched {id}"),
         Entry::Done { pos, op, at, outcome, .. } => {
             format!("{} {} at {pos}: {}", words::instant(*at), name(op), words::short(outcome.json()))
         }
+        Entry::Continued { at } => format!("{} goes on in its next chapter", words::instant(*at)),
         Entry::Ended { at, error: None } => format!("{} returned", words::instant(*at)),
         Entry::Ended { at, error: Some(error) } => {
             format!("{} returned the error {}", words::instant(*at), words::short(error.json()))

@@ -24,6 +24,8 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
         "stop": line.stop,
         "compensation": line.compensation,
         "nodes": line.nodes,
+        "generation": line.generation,
+        "restart_of": line.restart_of,
         "created_at": words::instant(line.created_at),
         "ended_at": instant(line.ended_at),
     })
@@ -36,6 +38,7 @@ pub(super) fn graph(detail: &GraphDetail) -> Value {
         Value::Null,
         |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
     );
+    graph["restarts"] = json!(detail.restarts);
     let undone = detail.undone();
     graph["nodes"] = detail.nodes.iter().map(|line| node(line, undone.contains(&line.name))).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
@@ -108,6 +111,7 @@ pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], history: Option<
     let mut job = job_line(&detail.line, served);
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);
+    job["parent"] = json!(detail.rules.parent.as_ref().map(|parent| &parent.run));
     job["deadline"] = json!(instant(detail.deadline));
     job["tags"] = json!(detail.tags);
     job["headers"] = json!(detail.headers);

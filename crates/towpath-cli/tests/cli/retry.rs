@@ -47,3 +47,50 @@ async fn a_job_is_requeued_with_another_input_from_a_file() {
     assert_eq!(folder.json(&["requeue", &id, "--even-succeeded"])[0]["requeued"], true);
     worker.shutdown().await;
 }
+
+const FLOW: &str = "name = \"nightly\"\n[node.a]\nexec = [\"echo\", \"1\"]\n[node.b]\nexec = [\"test\", \"-e\", \"ready\"]\nafter = [\"a\"]\n[node.c]\nexec = [\"echo\", \"3\"]\nafter = [\"b\"]";
+
+#[test]
+fn a_flow_is_retried_in_place_and_resumed() {
+    let folder = Folder::with_flow(FLOW);
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 1);
+    let graph = folder.newest_graph();
+    for refused in [
+        &["retry", "nonsense"][..],
+        &["retry", "01a22971-e74f-7541-ba52-cf137f70019b"],
+        &["retry", &graph, "--from", "z"],
+        &["retry", &graph, "--from", "No Name"],
+        &["retry", &graph, "--from", "a", "--all"],
+    ] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    std::fs::write(folder.file("ready"), "").unwrap();
+    let retried = folder.run(&["retry", &graph, "--reason", "the file is there"]);
+    assert_eq!((retried.code, retried.stdout), (0, format!("graph {graph}: 2 nodes run again, in generation 2\n")));
+    assert_eq!(folder.run(&["resume"]).code, 0);
+    let shown = folder.run(&["graph", "show", &graph]).stdout;
+    assert!(shown.contains("\nretried, in generation 2\n"), "{shown}");
+    assert_eq!(folder.json(&["graph", "show", &graph])["generation"], 2);
+    let again = folder.run(&["retry", &graph]);
+    assert!(again.code == 2 && again.stderr.contains("nothing to retry"), "{}", again.stderr);
+    let node = folder.json(&["graph", "show", &graph])["nodes"][2]["job"].as_str().unwrap().to_owned();
+    assert_eq!(folder.json(&["requeue", &node, "--even-succeeded"])[0]["requeued"], true);
+    assert_eq!(folder.run(&["resume"]).code, 0);
+    assert_eq!(folder.json(&["graph", "show", &graph])["generation"], 3);
+}
+
+#[test]
+fn a_flow_is_restarted_as_a_new_one_and_resumed() {
+    let folder = Folder::with_flow(FLOW);
+    std::fs::write(folder.file("ready"), "").unwrap();
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 0);
+    let old = folder.newest_graph();
+    let answer = folder.json(&["restart", &old]);
+    let new = answer["id"].as_str().unwrap();
+    assert_eq!(answer["restart_of"], old.as_str());
+    assert_eq!(folder.run(&["resume", new]).code, 0);
+    let shown = folder.json(&["graph", "show", new]);
+    assert_eq!((&shown["end"], &shown["restart_of"]), (&"succeeded".into(), &old.as_str().into()));
+    assert!(folder.run(&["graph", "show", &old]).stdout.contains(&format!("\nrestarted as {new}\n")));
+    assert_eq!(folder.run(&["restart", "01a22971-e74f-7541-ba52-cf137f70019b"]).code, 2);
+}

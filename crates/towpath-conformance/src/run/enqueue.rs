@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use towpath_core::store::{Enqueue, Item, Placed};
+use towpath_core::store::{Enqueue, Item, Parent, Placed};
 use towpath_core::{
     Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRules, Hold, JobRules, Kind, Label, Need, NewAppend,
-    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryPolicy, RunId, Unique, UniqueKey,
+    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId, Unique, UniqueKey,
 };
 
 use crate::args::Args;
@@ -123,11 +123,16 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
     let unique = read_unique(&mut args)?;
+    let parent = args.read("parent", read_parent)?;
     args.finish()?;
     let (nodes, edges) = read_nodes(names, &name, body)?;
     let graph =
         NewGraph { id: names.graph(&name), name: parsed(GraphName::new(&shown))?, rules, input, unique, nodes, edges };
-    let item = graph.prepare().map(|g| Item::Graph(Box::new(g))).map_err(|e| e.to_string());
+    let of_parent = |graph: PreparedGraph| match parent {
+        Some(parent) => graph.with_parent(parent),
+        None => graph,
+    };
+    let item = graph.prepare().map(|g| Item::Graph(Box::new(of_parent(g)))).map_err(|e| e.to_string());
     Ok(Named { name, item })
 }
 
@@ -291,7 +296,16 @@ fn read_rules(args: &mut Args) -> Result<JobRules, ScriptError> {
     for label in args.list("labels").unwrap_or_default() {
         rules.labels.push(parsed(Label::new(&label))?);
     }
+    rules.parent = args.read("parent", read_parent)?;
     Ok(rules)
+}
+
+/// `order-1` has started it and left it alone; `order-1:3` waits for it at the place 3.
+fn read_parent(text: &str) -> Result<Parent, ScriptError> {
+    let (run, place) = text.split_once(':').map_or((text, None), |(run, place)| (run, Some(place)));
+    let bad = |_| ScriptError::new(format!("{text:?} is no parent: write such as order-1:3"));
+    let place = place.map(|place| place.parse::<u32>().map_err(bad)).transpose()?;
+    Ok(Parent { run: parsed(RunId::new(run))?, awaits: place.map(|place| Parent::label(1, place)) })
 }
 
 /// JSON text as it stands; `raw:text` is raw bytes, `big:N` JSON text of N bytes.

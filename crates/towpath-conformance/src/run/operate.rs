@@ -125,6 +125,7 @@ impl<S: Subject> Runner<S> {
                 "unstop" => Change::Unstop { graph: self.names.graph(&name), reason: read_stop(&mut args)? },
                 "edit" => Change::Edit { job: self.names.job(&name), edit: Box::new(read_edit(&mut args)?) },
                 "recount" => Change::Recount { graph: self.names.graph(&name) },
+                "begin" | "rearm" | "finish" | "replace" => self.read_retry(&verb, &name, &mut args)?,
                 other => return Err(ScriptError::new(format!("{other:?} is not a change"))),
             });
             args.finish()?;
@@ -173,6 +174,16 @@ impl<S: Subject> Runner<S> {
                 Changed::Requeued => format!("{name} requeued"),
                 Changed::OfGraph => format!("{name} left: a node of a graph"),
                 Changed::HasBegun => format!("{name} left: it has begun"),
+                Changed::Retrying { retrying, generation } => {
+                    format!(
+                        "{name} retrying {} since {} generation={generation}",
+                        retrying.mode,
+                        self.say().at(retrying.since)
+                    )
+                }
+                Changed::Rearmed { nodes } => format!("{name} rearmed {nodes}"),
+                Changed::Retried { generation } => format!("{name} retried generation={generation}"),
+                Changed::NotRetrying => format!("{name} is not being retried"),
                 Changed::Stopped(counts) => format!(
                     "{name} stopped ended={} running={} unstarted={}",
                     counts.ended, counts.running, counts.unstarted

@@ -122,7 +122,7 @@ fn read_settle(
         ("decide", Held::Decision(undecided)) => return Ok(settle_decision(undecided)),
         ("crashed", Held::Rescued(head) | Held::Job(head)) => return Ok(settle_rescued(head, now)),
         ("close", held) => {
-            let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO };
+            let closing = Closing { end: GraphEnd::Succeeded, counts: Vec::new(), keep: Duration::ZERO, tells: None };
             return Ok(raw(held.fence(), Move::Close(closing)));
         }
         ("stay", Held::Job(head)) => {
@@ -171,6 +171,11 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
         "timeout" => Report::TimedOut { log: args.text("log")? },
         "overdue" => Report::Overdue,
         "snooze" => Report::Snoozed { wait: span::parse(&args.word("a duration")?)? },
+        // Its numbers are the store's: the runner looks them up.
+        "renew" => Report::Renewed {
+            first: read_payload(&args.word("the first line")?),
+            taken: (1..=args.number("taken")?.unwrap_or(0)).map(|at: i64| -at).collect(),
+        },
         "park" => Report::Parked { until: args.word_maybe()?.map(|text| span::parse(&text)).transpose()? },
         "revoke" => Report::Revoked { reason: args.word("a reason")? },
         "skip" => Report::Skipped { reason: args.word("a reason")? },

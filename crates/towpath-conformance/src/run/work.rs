@@ -71,11 +71,26 @@ impl<S: Subject> Runner<S> {
         let book = self.workers.entry(worker.clone()).or_default();
         let number = args.number("number")?.unwrap_or(book.number + 1);
         args.finish()?;
-        let settles = read_settles(&mut self.names, book, body, self.now)?;
-        let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();
+        let mut settles = read_settles(&mut self.names, book, body, self.now)?;
         book.number = book.number.max(number);
+        self.find_taken(&mut settles).await?;
+        let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();
         let turn = Turn { worker: incarnation, number, settle, claim };
         self.send_turn(&worker, turn, &names, unseen).await
+    }
+
+    /// Puts the numbers of the first arrivals of runs that begin anew in place of their counts.
+    async fn find_taken(&mut self, settles: &mut [(String, Settle)]) -> Result<(), ScriptError> {
+        for (name, settle) in settles {
+            let Move::Renew(renewal) = &mut settle.then else { continue };
+            let (job, store) = (self.names.job(name), self.subject.store());
+            let detail = store.inspect().job(job).await.map_err(|e| ScriptError::new(e.to_string()))?;
+            let Some(run) = detail.and_then(|detail| detail.run) else { continue };
+            let most = renewal.taken.len() as u32;
+            let lines = store.inbox(run.id, 0, most).await.map_err(|e| ScriptError::new(e.to_string()))?;
+            renewal.taken = if most == 0 { Vec::new() } else { lines.iter().map(|line| line.seq).collect() };
+        }
+        Ok(())
     }
 
     pub(super) async fn repeat(&mut self, mut args: Args) -> Answer {

@@ -1,4 +1,4 @@
-//! Random graphs with random outcomes, cancels and appends, on every store and in a small model written from the design
+//! Random graphs with random outcomes, cancels, appends and retries, on every store and in a small model written from the design
 //! alone: how each node ends and why, how the graph ends, and that nothing starts that may not.
 //!
 //! `TOWPATH_SEED` takes a printed seed back, `TOWPATH_GRAPHS` sets how many graphs follow it.
@@ -35,8 +35,16 @@ async fn compare<S: Subject>(graphs: u64, new: impl AsyncFn() -> S) {
         subject.remove().await.unwrap();
     }
     println!("{shown:?}");
-    let rarest =
-        [shown.succeeded, shown.failed, shown.cancelled, shown.untaken, shown.upstream, shown.appends, shown.undone];
+    let rarest = [
+        shown.succeeded,
+        shown.failed,
+        shown.cancelled,
+        shown.untaken,
+        shown.upstream,
+        shown.appends,
+        shown.undone,
+        shown.retries,
+    ];
     let rare = rarest.into_iter().min() <= Some(graphs as usize / 50)
         || (graphs >= 5_000 && (shown.spared == 0 || shown.failed_fast < 500 || shown.left_undone < 100));
     assert!(graphs < 100 || !rare, "too rare to prove anything: {shown:?}");

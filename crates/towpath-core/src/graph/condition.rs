@@ -37,6 +37,15 @@ impl Condition {
         })
     }
 
+    /// The condition that an edge was written with, if this build knows it.
+    pub fn of(verdicts: VerdictTable, label: Option<&Label>) -> Option<Self> {
+        if let Some(label) = label {
+            return Some(Self::Branch(label.clone()));
+        }
+        let known = [Self::Succeeded, Self::Finished, Self::Failed, Self::Joined];
+        known.into_iter().find(|condition| condition.table() == verdicts)
+    }
+
     /// The branch it asks for, if it asks for one.
     pub fn label(&self) -> Option<&Label> {
         match self {

@@ -81,6 +81,18 @@ impl NodeCounters {
         }
     }
 
+    /// Takes back one parent that had been counted and is to end again. The edge to blame stays until a recount.
+    pub fn remove(&mut self, verdict: Verdict) {
+        self.left += 1;
+        let counted = match verdict {
+            Verdict::Ok => &mut self.ok,
+            Verdict::Spoil => &mut self.spoiled,
+            Verdict::Untaken => &mut self.untaken,
+            Verdict::Pass => return,
+        };
+        *counted = counted.saturating_sub(1);
+    }
+
     /// What they say.
     pub fn standing(&self) -> Standing {
         if self.eager && self.ok >= self.need {

@@ -106,7 +106,8 @@ pub enum Why {
     },
 }
 
-/// How a node ends that may not start; `None` for an `end` node, which [`decide_end`] decides.
+/// How a node ends that may not start; `None` for an `end` node, which [`decide_end`] decides, and for a node of a graph that
+/// is being retried, which goes back.
 pub fn decide(why: &Why) -> Option<(End, Cause)> {
     match why {
         Why::Parents { ok, spoiled, need, cause, .. } => {
@@ -117,6 +118,7 @@ pub fn decide(why: &Why) -> Option<(End, Cause)> {
             };
             Some((End::Skipped(kind), cause))
         }
+        Why::Stopped { reason: StopReason::Retry } => None,
         Why::Stopped { reason } => Some((End::Cancelled, Cause::GraphStopped { stop: *reason })),
         Why::Deadline => Some((End::Dead, Cause::Deadline)),
         Why::End { .. } => None,

@@ -12,6 +12,7 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
+use crate::store::Parent;
 use crate::unique::{Clash, Hold, Unique};
 
 /// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
@@ -22,11 +23,21 @@ pub struct PreparedGraph {
     rules: GraphRules,
     input: Option<Payload>,
     unique: Option<Box<Unique>>,
+    restart_of: Option<GraphId>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
 }
 
 impl PreparedGraph {
+    /// Notes the graph that this one is a restart of.
+    pub(crate) fn with_restart_of(mut self, graph: GraphId) -> Self {
+        self.restart_of = Some(graph);
+        self
+    }
+    /// The graph that it is a restart of, if it is one.
+    pub fn restart_of(&self) -> Option<GraphId> {
+        self.restart_of
+    }
     /// Its id.
     pub fn id(&self) -> GraphId {
         self.id
@@ -54,6 +65,22 @@ impl PreparedGraph {
     /// Its edges, in the order of their place.
     pub fn edges(&self) -> &[PreparedEdge] {
         &self.edges
+    }
+    /// The same graph as what a run starts at a place: its ids follow from that place.
+    pub fn as_child(mut self, of: JobId, chapter: u32, place: u32) -> Self {
+        self.id = GraphId::child_of(of, chapter, place);
+        for (part, node) in (0..).zip(&mut self.nodes) {
+            let is_end = node.role.has(Role::END);
+            node.job.id = if is_end { JobId::end_of(self.id) } else { JobId::child_of(of, chapter, place, part) };
+        }
+        self
+    }
+    /// The same graph, with the run that has started it: a rule of its `end`.
+    pub fn with_parent(mut self, parent: Parent) -> Self {
+        if let Some(end) = self.nodes.last_mut() {
+            end.job.rules.parent = Some(parent);
+        }
+        self
     }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
@@ -169,7 +196,7 @@ impl NewGraph {
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
         let NewGraph { id, name, rules, input, unique, .. } = self;
-        Ok(PreparedGraph { id, name, rules, input, unique, nodes, edges })
+        Ok(PreparedGraph { id, name, rules, input, unique, restart_of: None, nodes, edges })
     }
 }
 

@@ -68,6 +68,14 @@ impl Transaction<'_> {
         let Some(end) = self.tables.end_of(graph) else { return };
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.counters.left += append.edges_to_end();
+        }
+        self.reopen_end(graph, end, first);
+    }
+
+    /// Takes back what had become of a graph's `end`, and with it the graph's own. `first` is the first new node, if it grows:
+    /// what had succeeded stays so.
+    pub(super) fn reopen_end(&mut self, graph: Key, end: Key, first: Option<Key>) {
+        if let Some(node) = self.tables.node.get_mut(&end) {
             node.phase = Phase::Waiting;
         }
         self.tables.undecided.remove(&end);
@@ -75,9 +83,11 @@ impl Transaction<'_> {
         self.tables.ended.remove(&end);
         let Some(row) = self.tables.graph.get_mut(&graph) else { return };
         let over = row.over.take();
-        let had_ended = row.undoing.take().or(over.as_ref().map(|over| over.end));
-        if let (Some(GraphEnd::Succeeded), Some(first)) = (had_ended, first) {
-            row.committed = first;
+        if let Some(first) = first {
+            let had_ended = row.undoing.take().or(over.as_ref().map(|over| over.end));
+            if had_ended == Some(GraphEnd::Succeeded) {
+                row.committed = first;
+            }
         }
         if let Some(over) = over {
             self.tables.graph_prune_at.remove(&(over.prune_at, graph));

@@ -8,7 +8,8 @@ use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
-    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, WhileRunning,
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
+    WhileRunning,
 };
 
 use super::Transaction;
@@ -41,6 +42,14 @@ impl Transaction<'_> {
                     Changed::Unpaused
                 }
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
+                Change::BeginRetry { graph, mode, grace } => {
+                    let (actor, why) = (actor.clone(), reason.clone());
+                    let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why };
+                    self.begin_retry(graph, mode, self.now + grace, line)
+                }
+                Change::Rearm { graph, generation, nodes, holding } => self.rearm(graph, generation, &nodes, &holding),
+                Change::EndRetry { graph, generation } => self.end_retry(graph, generation),
+                Change::Replace { job, input } => self.replace_input(job, input),
             };
             let audit = AuditRow {
                 at: self.now,
@@ -81,7 +90,8 @@ impl Transaction<'_> {
             return Changed::Asked;
         }
         let Some(counters) = self.take_unstarted(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters, keep: self.keep(job, &ending), ..ending }, None);
+        let (keep, tells) = (self.keep(job, &ending), self.told_of(job));
+        self.end(job, Ending { counters, keep, tells, ..ending }, None);
         self.release_to_nobody(&[job]);
         Changed::Ended
     }
@@ -94,10 +104,16 @@ impl Transaction<'_> {
     /// Ends a job under its worker's hands.
     fn fence_out(&mut self, job: Key, ending: Ending) -> Changed {
         let Some(row) = self.take_running(job) else { return Changed::Left(self.tables.state(job)) };
-        self.end(job, Ending { counters: row.counters, keep: self.keep(job, &ending), ..ending }, Some(row.started_at));
+        let (keep, tells) = (self.keep(job, &ending), self.told_of(job));
+        self.end(job, Ending { counters: row.counters, keep, tells, ..ending }, Some(row.started_at));
         self.release_to_nobody(&[job]);
         self.news.cancel = true;
         Changed::Ended
+    }
+
+    /// The run that is told of a job's end, as its rules say.
+    fn told_of(&self, job: Key) -> Option<Box<Telling>> {
+        self.tables.job.get(&job).and_then(|row| row.new.rules.tells())
     }
 
     /// Takes out a job that has not started and that no parent holds back; `end` is not for orders.
@@ -112,12 +128,19 @@ impl Transaction<'_> {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let reason = line.reason;
         let held = self.tables.stop.get(&graph).copied();
-        // A cancel goes further than a failure: no handler of it runs either.
-        if held.is_none() || (held, reason) == (Some(StopReason::Fail), StopReason::Cancel) {
+        // A cancel goes further than a failure: no handler of it runs either. It also takes the place of a retry.
+        let takes_over = reason == StopReason::Cancel && matches!(held, Some(StopReason::Fail | StopReason::Retry));
+        if held.is_none() || takes_over {
             let note = CancelNote { actor: line.actor.clone(), reason: line.why.clone() };
             self.tables.stop.insert(graph, reason);
             self.tables.stopped.insert(graph, line);
+            self.tables.retry.remove(&graph);
             self.tell_runs_of(graph, &note);
+            match reason {
+                StopReason::Retry => self.take_back_decisions(graph),
+                _ if held == Some(StopReason::Retry) => drop(self.recount_nodes(graph)),
+                _ => {}
+            }
         }
         let mut counts = StopCounts::default();
         for job in self.tables.nodes_of(graph).filter(|job| self.tables.is_plain(*job)) {
@@ -135,6 +158,7 @@ impl Transaction<'_> {
         if self.tables.stop.get(&graph) == Some(&reason) {
             self.tables.stop.remove(&graph);
             self.tables.stopped.remove(&graph);
+            self.tables.retry.remove(&graph);
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount_nodes(graph);
         }
@@ -150,7 +174,7 @@ impl Transaction<'_> {
     }
 
     /// Counts the parents of every node that is not released anew; answers how many nodes were wrong.
-    fn recount_nodes(&mut self, graph: Key) -> u32 {
+    pub(super) fn recount_nodes(&mut self, graph: Key) -> u32 {
         let mut fresh = self.count_from_edges(graph);
         // An undo waits for no parent.
         fresh.retain(|job, _| !self.tables.ended.contains_key(job) && !self.tables.is_undo(*job));
@@ -168,9 +192,9 @@ impl Transaction<'_> {
 
     /// Puts a node where its counters say; answers whether it stood elsewhere.
     fn place_anew(&mut self, job: Key) -> bool {
-        let cancelled = self.tables.is_cancelled(job);
+        let stop = self.tables.stop_of(job);
         let Some(node) = self.tables.node.get_mut(&job) else { return false };
-        let stands = match node.standing(cancelled) {
+        let stands = match node.standing(stop) {
             Standing::Waits => Phase::Waiting,
             Standing::Ready => Phase::Released,
             Standing::Undecided => Phase::Undecided,

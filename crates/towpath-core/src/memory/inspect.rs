@@ -162,6 +162,8 @@ impl Tables {
             stop,
             compensation: Compensation::of(row.undo_rank, row.over.as_ref().map(|_| self.counts(key)).as_deref()),
             nodes: row.nodes,
+            generation: row.generation,
+            restart_of: row.restart_of,
             created_at: row.created_at,
             ended_at: row.over.as_ref().map(|over| over.ended_at),
         })
@@ -186,9 +188,16 @@ impl Tables {
             line: self.graph_line(key)?,
             input: row.input.clone(),
             stopped: self.stopped.get(&key).cloned(),
+            restarts: self.restarts(id),
             nodes: nodes.into_iter().filter_map(|job| self.node_line(job, self.node.get(&job)?)).collect(),
             edges: edges.into_values().filter_map(|(parent, edge)| self.edge_line(parent, edge)).collect(),
         })
+    }
+
+    fn restarts(&self, of: GraphId) -> Vec<GraphId> {
+        let is_seen = |key: &Key| self.stop.get(key) != Some(&StopReason::Prune);
+        let rows = self.graph.iter().filter(|(key, row)| row.restart_of == Some(of) && is_seen(key));
+        rows.map(|(_, row)| row.id).collect()
     }
 
     fn node_line(&self, job: Key, node: &NodeRow) -> Option<NodeLine> {

@@ -57,16 +57,17 @@ impl Transaction<'_> {
     /// Looks at a waiting node whose counters have changed. One that may start becomes ready; its delay
     /// counts from now. Says whether it came for a decision instead.
     pub(super) fn look_at(&mut self, job: Key) -> bool {
-        let cancelled = self.tables.is_cancelled(job);
+        let stop = self.tables.stop_of(job);
         let Some(node) = self.tables.node.get_mut(&job).filter(|node| node.phase == Phase::Waiting) else {
             return false;
         };
-        match node.standing(cancelled) {
+        match node.standing(stop) {
             Standing::Waits => false,
             Standing::Ready => {
                 node.phase = Phase::Released;
+                let counters = Counters { attempt: node.attempt, ..Counters::default() };
                 let due = self.tables.job.get(&job).map_or(self.now, |row| row.new.due.instant(self.now));
-                self.make_due(job, due, Counters::default());
+                self.make_due(job, due, counters);
                 false
             }
             Standing::Undecided => {
@@ -132,8 +133,9 @@ impl Transaction<'_> {
         if self.tables.is_undecided(job) {
             self.leave_undecided(job);
         } else if let Some(cause) = row.cancel {
-            let keep = self.tables.job.get(&job).map(|job| job.new.rules.keep(End::Cancelled));
-            let ending = Ending::plain(End::Cancelled, Some(cause), keep.unwrap_or_default(), counters);
+            let rules = self.tables.job.get(&job).map(|job| job.new.rules.clone()).unwrap_or_default();
+            let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
+            let ending = Ending { tells: rules.tells(), ..ending };
             self.end(job, ending, Some(row.started_at));
             return true;
         } else {
@@ -155,6 +157,7 @@ impl Transaction<'_> {
     /// Writes a job's end. Its row elsewhere is gone already; its children are still to be counted.
     pub(super) fn end(&mut self, job: Key, ending: Ending, started_at: Option<Timestamp>) {
         let Some(row) = self.tables.job.get(&job) else { return };
+        self.tells.extend(ending.arrival());
         if !self.tables.is_end(job) {
             self.news.ended.push(row.new.id);
         }

@@ -119,7 +119,7 @@ impl Transaction<'_> {
         Pruned { keys: self.tables.prune_keys(self.now, limit), ..Pruned::default() }
     }
 
-    fn delete_arrival(&mut self, run: RunId, seq: Key) {
+    pub(super) fn delete_arrival(&mut self, run: RunId, seq: Key) {
         let tables = &mut *self.tables;
         let Some(row) = tables.arrival.remove(&(run.clone(), seq)) else { return };
         if let Some(at) = row.prune_at {

@@ -11,6 +11,9 @@ use crate::store::{CancelNote, Counters, StopLine};
 impl Transaction<'_> {
     /// Counts jobs that have just ended. Answers the children that came for a decision, by key.
     pub(super) fn release(&mut self, ended: &[Key]) -> Vec<Key> {
+        for arrival in std::mem::take(&mut self.tells) {
+            self.tell(arrival);
+        }
         for (graph, stop) in std::mem::take(&mut self.stops) {
             if self.tables.stop.contains_key(&graph) {
                 continue;

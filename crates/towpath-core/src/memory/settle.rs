@@ -4,7 +4,7 @@ use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 use crate::lifecycle::End;
 use crate::payload::Payload;
-use crate::store::{Closing, Counters, Ending, Move, Settle, Settled};
+use crate::store::{Closing, Counters, Ending, Move, Renewal, Settle, Settled};
 use crate::time::Timestamp;
 
 use super::Transaction;
@@ -58,6 +58,7 @@ impl Transaction<'_> {
         match then {
             Move::End(ending) => {
                 let started_at = (row.with == With::Handler).then_some(row.started_at);
+                self.note_refund(job, &row, ending.counters);
                 self.end(job, ending, started_at);
                 ended.push(job);
             }
@@ -81,6 +82,7 @@ impl Transaction<'_> {
                 self.note_refund(job, &row, counters);
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
             }
+            Move::Renew(renewal) => self.renew(job, renewal),
             // Answered above.
             Move::Stay { .. } => {}
         }
@@ -95,10 +97,28 @@ impl Transaction<'_> {
         }
     }
 
+    /// Begins a run's next chapter.
+    fn renew(&mut self, job: Key, Renewal { first, taken, counters }: Renewal) {
+        let tables = &mut *self.tables;
+        let Some(run) = tables.run.get_mut(&job) else { return };
+        let old = tables.entry.range((job, 0, 0)..(job, run.chapter, 0)).map(|(place, _)| *place).collect::<Vec<_>>();
+        (run.chapter, run.entries) = (run.chapter + 1, 0);
+        let id = run.id.clone();
+        old.iter().for_each(|place| {
+            tables.entry.remove(place);
+        });
+        for seq in taken {
+            self.forget_arrival(&id, seq);
+        }
+        self.append_entries(job, vec![first]);
+        self.make_ready(job, counters);
+    }
+
     /// Ends a graph with its hidden last node.
     fn close(&mut self, job: Key, closing: Closing, counters: Counters) {
         let Some(graph) = self.tables.node.get(&job).map(|node| node.graph) else { return };
         let ending = Ending::plain(End::Succeeded, None, closing.keep, counters);
+        self.tells.extend(closing.arrival());
         self.end(job, ending, None);
         let over = OverRow { end: closing.end, ended_at: self.now, prune_at: self.now + closing.keep };
         if let Some(row) = self.tables.graph.get_mut(&graph) {

@@ -2,7 +2,8 @@
 
 use crate::defaults;
 use crate::limits;
-use crate::name::RunId;
+use crate::name::{Label, RunId};
+use crate::payload::Payload;
 use crate::store::{Arrival, CancelNote, Delivery, Refusal, Signalled, StoreResult};
 
 use super::Transaction;
@@ -40,14 +41,30 @@ impl Transaction<'_> {
         self.tables.arrival.insert((run, seq), ArrivalRow { name, dedup, payload, at: self.now, prune_at });
     }
 
+    /// Puts an arrival of our own into an inbox, however full it is, unless its dedup key is there.
+    pub(super) fn tell(&mut self, arrival: Arrival) {
+        let is_same = |key: &String| self.tables.arrival_by_dedup.contains(&(arrival.run.clone(), key.clone()));
+        if !arrival.dedup.as_ref().is_some_and(is_same) {
+            self.keep_arrival(arrival);
+        }
+    }
+
     /// Tells a run that it is cancelled, however full its inbox is.
     pub(super) fn tell_of_cancel(&mut self, job: Key, note: &CancelNote) {
         let Some(run) = self.tables.run.get(&job).map(|row| row.id.clone()) else { return };
-        let arrival = Arrival::cancel(run.clone(), note);
-        if self.tables.arrival_by_dedup.contains(&(run, CancelNote::NAME.to_owned())) {
-            return;
+        self.tell(Arrival::cancel(run, note));
+    }
+
+    /// Forgets an arrival that was taken. Of one with a dedup key of its own the key stays.
+    pub(super) fn forget_arrival(&mut self, run: &RunId, seq: Key) {
+        let place = (run.clone(), seq);
+        let Some(row) = self.tables.arrival.get_mut(&place) else { return };
+        match &row.dedup {
+            Some(key) if key != row.name.as_str() => {
+                (row.name, row.payload) = (Label::from_stored(Arrival::TAKEN), Payload::default());
+            }
+            _ => self.delete_arrival(run.clone(), seq),
         }
-        self.keep_arrival(arrival);
     }
 
     /// Tells those runs of a graph that have begun and that its stop cancels.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, Role, Standing, VerdictTable};
+use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, Standing, VerdictTable};
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
 use crate::lifecycle::{Cause, End, State, StopReason};
@@ -60,6 +60,8 @@ pub(super) struct Tables {
     pub(super) stop: BTreeMap<Key, StopReason>,
     /// Who asked for a stop.
     pub(super) stopped: BTreeMap<Key, StopLine>,
+    /// Of graphs that are being retried: for which nodes, and from when whoever looks carries it on.
+    pub(super) retry: BTreeMap<Key, RetryRow>,
     pub(super) node: BTreeMap<Key, NodeRow>,
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
@@ -192,6 +194,9 @@ pub(super) struct GraphRow {
     /// The place of the next edge.
     pub(super) edges: u32,
     pub(super) created_at: Timestamp,
+    /// From 1; rises with each retry.
+    pub(super) generation: u32,
+    pub(super) restart_of: Option<GraphId>,
     pub(super) over: Option<OverRow>,
     /// How it had ended when its undos were first looked at, and the rank that was started last.
     pub(super) undoing: Option<GraphEnd>,
@@ -213,6 +218,8 @@ pub(super) struct NodeRow {
     pub(super) role: Role,
     pub(super) phase: Phase,
     pub(super) counters: NodeCounters,
+    /// Attempts before it was last re-armed.
+    pub(super) attempt: u32,
     /// The parent of the edge that `counters.cause` ranks.
     pub(super) cause_parent: Option<Key>,
     /// The longest path to it from a root. An undo's is that of what it guards.
@@ -221,6 +228,12 @@ pub(super) struct NodeRow {
     pub(super) guards: Option<Key>,
     /// Whether a claim of it was refunded: it has started, whatever its counters say.
     pub(super) started: bool,
+}
+
+pub(super) struct RetryRow {
+    pub(super) mode: RetryMode,
+    pub(super) since: Timestamp,
+    pub(super) due: Timestamp,
 }
 
 /// How far a node has come with its parents.
@@ -457,11 +470,17 @@ impl NodeRow {
         }
     }
 
-    /// What its counters say, in a graph that is stopped to cancel or not.
-    pub(super) fn standing(&self, cancelled: bool) -> Standing {
-        match self.counters.standing() {
-            Standing::Ready if cancelled => Standing::Undecided,
-            standing => standing,
+    /// What its counters say, in a graph that is stopped so: of one that is being retried nothing is placed.
+    pub(super) fn standing(&self, stop: Option<StopReason>) -> Standing {
+        match (stop, self.counters.standing()) {
+            (Some(StopReason::Retry), _) => Standing::Waits,
+            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (_, standing) => standing,
         }
+    }
+
+    /// Takes back an ended parent by one of its edges.
+    pub(super) fn uncount(&mut self, ended: &EndedRow, edge: &EdgeRow) {
+        self.counters.remove(edge.verdicts.verdict(ended.end, edge.label.as_ref(), &ended.branches));
     }
 }

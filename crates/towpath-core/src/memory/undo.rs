@@ -84,7 +84,7 @@ impl Tables {
         let ended_so = self.ended.get(&guarded).is_some_and(|row| row.started_at.is_some());
         if self.graph.get(&node.graph).is_some_and(|row| undo < row.committed) {
             Guarded::Committed
-        } else if node.started || ended_so || self.counters(guarded).attempt > 0 {
+        } else if node.started || ended_so || node.attempt > 0 || self.counters(guarded).attempt > 0 {
             Guarded::Started
         } else {
             Guarded::NeverStarted

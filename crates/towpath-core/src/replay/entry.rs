@@ -61,6 +61,10 @@ pub enum OpKind {
     Timer,
     /// A wait for a signal.
     Signal,
+    /// A job, graph or run that was started, and the wait for its end.
+    Child,
+    /// The same without the wait.
+    Detached,
 }
 
 impl OpKind {
@@ -73,6 +77,8 @@ impl OpKind {
             Self::Transact => "transaction",
             Self::Timer => "timer",
             Self::Signal => "signal",
+            Self::Child => "child",
+            Self::Detached => "detached child",
         }
     }
 }
@@ -122,6 +128,9 @@ pub enum Entry {
         at: Timestamp,
         /// The version of the function.
         version: u16,
+        /// What the function is given, if it is not what its job was: in a later chapter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Outcome>,
     },
     /// An operation was opened, and is waited for.
     Opened {
@@ -132,6 +141,11 @@ pub enum Entry {
         /// When it is over, if it is a timer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due: Option<Timestamp>,
+    },
+    /// The child of an operation is stored: it need not be started again.
+    Started {
+        /// The place of the operation.
+        pos: Pos,
     },
     /// An attempt of a step has failed and it is to be tried again.
     Failed {
@@ -165,6 +179,11 @@ pub enum Entry {
         /// Whether the line was committed by itself, with rows of the application's: what it has caused comes after it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
+    },
+    /// The function goes on in the next chapter.
+    Continued {
+        /// When.
+        at: Timestamp,
     },
     /// The function returned.
     Ended {

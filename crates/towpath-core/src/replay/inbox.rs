@@ -13,7 +13,8 @@ pub(super) struct Inbox {
     by_label: HashMap<Label, BTreeMap<(Timestamp, i64), InboxLine>>,
     /// Numbers that were seen, so that none is taken in twice.
     seen: HashSet<i64>,
-    len: usize,
+    /// All of them, in the order in which they came.
+    order: BTreeMap<(Timestamp, i64), Label>,
 }
 
 /// A signal and the wait that it is for.
@@ -28,14 +29,22 @@ pub(super) struct Found {
 impl Inbox {
     /// An inbox from which these were taken.
     pub(super) fn new(taken: HashSet<i64>) -> Self {
-        Self { by_label: HashMap::new(), seen: taken, len: 0 }
+        Self { by_label: HashMap::new(), seen: taken, order: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, line: InboxLine) {
         if self.seen.insert(line.seq) {
-            self.len += 1;
+            self.order.insert((line.at, line.seq), line.name.clone());
             self.by_label.entry(line.name.clone()).or_default().insert((line.at, line.seq), line);
         }
+    }
+
+    /// The numbers of those that were taken.
+    pub(super) fn taken(&self) -> Vec<i64> {
+        let left: HashSet<i64> = self.order.keys().map(|(_, seq)| *seq).collect();
+        let mut taken: Vec<i64> = self.seen.difference(&left).copied().collect();
+        taken.sort_unstable();
+        taken
     }
 
     /// How many have been seen, taken or not.
@@ -43,21 +52,42 @@ impl Inbox {
         self.seen.len()
     }
 
-    /// The earliest signal that somebody waits for; the earliest wait for it gets it.
+    /// Whether there is one of this name that no wait has taken.
+    pub(super) fn has(&self, label: &Label) -> bool {
+        self.by_label.get(label).is_some_and(|lines| !lines.is_empty())
+    }
+
+    /// The earliest signal that somebody waits for; the earliest wait for it gets it. Of two that came at once, the earlier
+    /// wait is told first.
     pub(super) fn first(&self, waits: &HashMap<Label, BTreeSet<Pos>>) -> Option<Found> {
-        if self.len == 0 {
-            return None;
+        let mut first: Option<Found> = None;
+        // With few waits it is quicker to look for each of them than to go through all that came.
+        if waits.len() < self.order.len() {
+            let found = waits.iter().filter_map(|(label, waits)| {
+                let ((at, seq), _) = self.by_label.get(label)?.first_key_value()?;
+                Some(Found { at: *at, seq: *seq, pos: *waits.first()?, label: label.clone() })
+            });
+            return found.min_by_key(|found| (found.at, found.pos));
         }
-        let found = waits.iter().filter_map(|(label, waits)| {
-            let ((at, seq), _) = self.by_label.get(label)?.first_key_value()?;
-            Some(Found { at: *at, seq: *seq, pos: *waits.first()?, label: label.clone() })
-        });
-        found.min_by_key(|found| (found.at, found.pos))
+        for ((at, seq), label) in &self.order {
+            if first.as_ref().is_some_and(|first| first.at < *at) {
+                break;
+            }
+            let Some(pos) = waits.get(label).and_then(|waits| waits.first()).copied() else { continue };
+            if first.as_ref().is_none_or(|first| pos < first.pos) {
+                first = Some(Found { at: *at, seq: *seq, pos, label: label.clone() });
+            }
+        }
+        first
     }
 
     pub(super) fn take(&mut self, found: &Found) -> Option<InboxLine> {
-        let line = self.by_label.get_mut(&found.label)?.remove(&(found.at, found.seq))?;
-        self.len -= 1;
+        let lines = self.by_label.get_mut(&found.label)?;
+        let line = lines.remove(&(found.at, found.seq))?;
+        if lines.is_empty() {
+            self.by_label.remove(&found.label);
+        }
+        self.order.remove(&(found.at, found.seq));
         Some(line)
     }
 }

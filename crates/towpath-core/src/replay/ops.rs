@@ -15,6 +15,7 @@ use super::record::Record;
 use super::waker;
 use crate::fingerprint::mix;
 use crate::name::Label;
+use crate::store::{Child, Parent};
 use crate::time::Timestamp;
 
 /// What a step is to do. The engine carries it and does not look inside.
@@ -43,6 +44,16 @@ pub enum Wants {
     Instant(Timestamp),
     /// The next signal of this name.
     Signal(Label),
+    /// That a child ends, which is started first. It is started even if nobody waits for it any more by then, and is to be
+    /// cancelled after that.
+    Child {
+        /// How to start it.
+        work: Work,
+        /// The arrival that tells of its end.
+        label: Label,
+        /// Whom to cancel.
+        child: Child,
+    },
 }
 
 /// Work to start, once what caused it is on disk.
@@ -89,7 +100,15 @@ pub(super) struct State {
     pub(super) replays: bool,
     /// Whether a line was caused that must be on disk before any command of it starts.
     pub(super) must_commit: bool,
+    /// How many lines the journal has, as the function sees it.
+    pub(super) lines: usize,
+    /// What the function asks its next chapter to begin with.
+    renewal: Option<Outcome>,
     closed: Vec<Pos>,
+    /// Children that nobody waits for any more.
+    lost: Vec<Lost>,
+    /// Children that were started and have not ended, by place.
+    children: BTreeMap<Pos, Label>,
     pub(super) now: Timestamp,
     pub(super) began_at: Timestamp,
     draws: u64,
@@ -111,13 +130,26 @@ enum SlotKind {
     Work,
     Timer(Timestamp),
     Signal(Label),
+    Child(Label, Child),
+}
+
+/// A child that nobody waits for any more: it is to be cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The operation.
+    pub pos: Pos,
+    /// The arrival that tells of its end.
+    pub label: Label,
+    /// Whom to cancel.
+    pub child: Child,
 }
 
 impl Ops {
     pub(super) fn new(record: Record, seed: u64, now: Timestamp) -> Self {
         let began_at = record.began.map_or(now, |(at, _)| at);
         let state = State {
-            replays: !record.is_empty(),
+            replays: record.has_lines(),
+            lines: 1,
             record,
             next: Pos::FIRST,
             open: BTreeMap::new(),
@@ -130,7 +162,10 @@ impl Ops {
             memo: HashMap::new(),
             is_patched: false,
             must_commit: false,
+            renewal: None,
             closed: Vec::new(),
+            lost: Vec::new(),
+            children: BTreeMap::new(),
             now: began_at,
             began_at,
             draws: 0,
@@ -221,12 +256,40 @@ impl Ops {
     pub fn close(&self, pos: Pos) {
         let mut state = self.lock();
         let slot = state.close(pos);
+        if let Some(Slot { ready: None, kind: SlotKind::Child(label, child), .. }) = &slot {
+            // What was opened is in the journal, so it is started whatever becomes of the wait: then replay sees the same.
+            let lost = Lost { pos, label: label.clone(), child: *child };
+            state.lost.push(lost);
+            drop(state);
+            drop(slot);
+            return;
+        }
         let command = state.commands.remove(&pos);
         if slot.as_ref().is_some_and(|slot| slot.ready.is_none() && matches!(slot.kind, SlotKind::Work)) {
             state.closed.push(pos);
         }
         drop(state);
         drop((slot, command));
+    }
+
+    /// Asks for the next chapter.
+    pub fn renew(&self, input: Outcome) {
+        self.lock().renewal.get_or_insert(input);
+    }
+
+    /// What the next chapter is to begin with, if the function has asked for one.
+    pub fn renewal(&self) -> Option<Outcome> {
+        self.lock().renewal.clone()
+    }
+
+    /// How many lines the function has been told or has caused, the first one included: the same in every replay.
+    pub fn history_len(&self) -> usize {
+        self.lock().lines
+    }
+
+    /// The children that were started, and whose ends the function was not told: place and arrival.
+    pub fn children(&self) -> Vec<(Pos, Label)> {
+        self.lock().children.iter().map(|(pos, label)| (*pos, label.clone())).collect()
     }
 
     /// The instant at which the function was last told something.
@@ -305,7 +368,18 @@ impl State {
                 self.signals.entry(label.clone()).or_default().insert(pos);
                 (SlotKind::Signal(label), true)
             }
+            Wants::Child { work, label, child } => {
+                if !is_done && !self.record.is_started(pos) {
+                    self.commands
+                        .insert(pos, Command { pos, ident: ident.clone(), work, failed: None, is_lost: false });
+                }
+                self.must_commit |= !is_known;
+                self.signals.entry(label.clone()).or_default().insert(pos);
+                self.children.insert(pos, label.clone());
+                (SlotKind::Child(label, child), true)
+            }
         };
+        self.lines += usize::from(is_lasting && !pos.is_reserved());
         if is_lasting && !is_known && !pos.is_reserved() {
             self.opened.insert(pos, Entry::Opened { pos, op: ident.clone(), due: due_of_entry });
         }
@@ -327,7 +401,7 @@ impl State {
             SlotKind::Timer(due) => {
                 self.timers.remove(&(*due, pos));
             }
-            SlotKind::Signal(label) => {
+            SlotKind::Signal(label) | SlotKind::Child(label, _) => {
                 if let Some(waits) = self.signals.get_mut(label) {
                     waits.remove(&pos);
                     if waits.is_empty() {
@@ -345,9 +419,20 @@ impl State {
     pub(super) fn deliver(&mut self, pos: Pos, outcome: Outcome) -> Option<(Option<Waker>, Ident, Option<Command>)> {
         let slot = self.open.get_mut(&pos).filter(|slot| slot.ready.is_none())?;
         slot.ready = Some(outcome);
+        self.lines += 1;
         let (waker, ident) = (slot.waker.take(), slot.ident.clone());
         let kind = std::mem::replace(&mut slot.kind, SlotKind::Work);
         self.stop_waiting(pos, &kind);
+        match &kind {
+            SlotKind::Child(..) => {
+                self.children.remove(&pos);
+            }
+            // The end of a child that was waited for elsewhere before.
+            SlotKind::Signal(label) if label.as_str().starts_with(Parent::PREFIX) => {
+                self.children.retain(|_, awaited| awaited != label);
+            }
+            _ => {}
+        }
         Some((waker, ident, self.commands.remove(&pos)))
     }
 
@@ -406,6 +491,10 @@ impl State {
 
     pub(super) fn take_closed(&mut self) -> Vec<Pos> {
         std::mem::take(&mut self.closed)
+    }
+
+    pub(super) fn take_lost(&mut self) -> Vec<Lost> {
+        std::mem::take(&mut self.lost)
     }
 
     /// How the operation kind of an open slot reads, for people.

@@ -16,12 +16,16 @@ pub(super) struct Record {
     pub(super) taken: HashSet<i64>,
     /// How often steps have failed, and when they are tried again.
     failed: HashMap<Pos, (u32, Timestamp)>,
+    /// Operations whose children are stored.
+    started: HashSet<Pos>,
     idents: HashMap<Pos, Ident>,
     /// Recorded as opened, and not yet reached by the code.
     unreached: BTreeSet<Pos>,
     done: HashSet<Pos>,
     last: Option<Pos>,
     has_ended: bool,
+    /// Whether there is anything behind the first line.
+    has_lines: bool,
 }
 
 /// A recorded delivery.
@@ -44,8 +48,14 @@ impl Record {
 
     fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Began { at, version } => self.began = Some((at, version)),
+            Entry::Began { at, version, .. } => {
+                self.began = Some((at, version));
+                return;
+            }
             Entry::Opened { pos, op, .. } => self.note(pos, op),
+            Entry::Started { pos } => {
+                self.started.insert(pos);
+            }
             Entry::Failed { pos, failures, due, .. } => {
                 self.failed.insert(pos, (failures, due));
             }
@@ -58,8 +68,9 @@ impl Record {
                 self.taken.extend(arrival);
                 self.deliveries.push_back(Recorded { pos, at, outcome, alone });
             }
-            Entry::Ended { .. } => self.has_ended = true,
+            Entry::Ended { .. } | Entry::Continued { .. } => self.has_ended = true,
         }
+        self.has_lines = true;
     }
 
     fn note(&mut self, pos: Pos, op: Ident) {
@@ -70,6 +81,11 @@ impl Record {
 
     pub(super) fn is_empty(&self) -> bool {
         self.began.is_none()
+    }
+
+    /// Whether there is something to replay: of a chapter that has just begun there is only its first line.
+    pub(super) fn has_lines(&self) -> bool {
+        self.has_lines
     }
 
     /// Whether the code runs behind the journal: something is recorded that it has not come to.
@@ -96,6 +112,11 @@ impl Record {
     /// Whether its outcome is recorded.
     pub(super) fn is_done(&self, pos: Pos) -> bool {
         self.done.contains(&pos)
+    }
+
+    /// Whether its child is stored.
+    pub(super) fn is_started(&self, pos: Pos) -> bool {
+        self.started.contains(&pos)
     }
 
     pub(super) fn failures_of(&self, pos: Pos) -> Option<(u32, Timestamp)> {

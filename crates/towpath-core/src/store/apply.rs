@@ -1,7 +1,9 @@
 //! Operators' orders: planned by the core, carried out by the store, recorded in the same transaction.
 
 use std::fmt;
+use std::time::Duration;
 
+use crate::graph::{RetryMode, Retrying};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
@@ -90,6 +92,43 @@ pub enum Change {
         /// What its handler is given from now on, in place of what it was given before.
         input: Option<Payload>,
     },
+    /// Begins to retry a graph in place: a stop with this mode takes the place of one to cancel or of a failure. While it
+    /// is there, nothing of the graph is decided or comes to a handler, and its `end` waits; what runs goes on. A retry that
+    /// is under way stays as it is, and is answered.
+    BeginRetry {
+        /// The graph.
+        graph: GraphId,
+        /// Which nodes it is for, as [`plan_retry`](crate::plan_retry) reads it.
+        mode: RetryMode,
+        /// After this long, whoever looks carries it on.
+        grace: Duration,
+    },
+    /// Lets nodes wait anew that have ended, and their children with them that have not started. Their outputs go; the
+    /// number of their attempts goes on. A node that has not ended, or is a run with a journal, is left out.
+    Rearm {
+        /// The graph, which is being retried.
+        graph: GraphId,
+        /// Of which generation it is.
+        generation: u32,
+        /// The nodes.
+        nodes: Vec<JobId>,
+        /// Those among them that the graph's `end` is to wait for by an edge of its own.
+        holding: Vec<JobId>,
+    },
+    /// Ends a retry: the next generation begins. The stop goes, and every node is placed where its parents put it.
+    EndRetry {
+        /// The graph, which is being retried.
+        graph: GraphId,
+        /// Of which generation it is.
+        generation: u32,
+    },
+    /// Gives an ended node of a graph that is being retried another input.
+    Replace {
+        /// The node's job.
+        job: JobId,
+        /// What its handler is given from now on.
+        input: Payload,
+    },
 }
 
 impl Order {
@@ -109,6 +148,11 @@ impl Order {
                 Change::Requeue { job, input, .. } => {
                     check_input(*job, input.as_ref())?;
                     input
+                }
+                Change::Replace { job, input } => {
+                    check_input(*job, Some(input))?;
+                    bytes += input.bytes.len();
+                    &None
                 }
                 _ => &None,
             };
@@ -151,14 +195,25 @@ impl Change {
             Self::Unpause { .. } => "unpause",
             Self::Requeue { input: None, .. } => "requeue",
             Self::Requeue { input: Some(_), .. } => "requeue with a new input",
+            Self::BeginRetry { .. } => "retry",
+            Self::Rearm { .. } => "rearm",
+            Self::EndRetry { .. } => "end retry",
+            Self::Replace { .. } => "replace input",
         }
     }
 
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } | Self::Edit { job, .. } | Self::Requeue { job, .. } => job.to_string(),
-            Self::Stop { graph, .. } | Self::Unstop { graph, .. } | Self::Recount { graph } => graph.to_string(),
+            Self::End { job, .. } | Self::Edit { job, .. } | Self::Requeue { job, .. } | Self::Replace { job, .. } => {
+                job.to_string()
+            }
+            Self::Stop { graph, .. }
+            | Self::Unstop { graph, .. }
+            | Self::Recount { graph }
+            | Self::BeginRetry { graph, .. }
+            | Self::Rearm { graph, .. }
+            | Self::EndRetry { graph, .. } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
         }
     }
@@ -216,6 +271,25 @@ pub enum Changed {
     OfGraph,
     /// The job is a run that has begun: its journal stands against it. Nothing changed.
     HasBegun,
+    /// The graph is being retried, by this order or by an earlier one.
+    Retrying {
+        /// For which nodes, since when.
+        retrying: Retrying,
+        /// The generation that is to end.
+        generation: u32,
+    },
+    /// So many nodes wait anew.
+    Rearmed {
+        /// How many.
+        nodes: u32,
+    },
+    /// The retry is over.
+    Retried {
+        /// The generation that begins.
+        generation: u32,
+    },
+    /// The graph is not being retried, or is of another generation. Nothing changed.
+    NotRetrying,
 }
 
 impl fmt::Display for Changed {
@@ -238,6 +312,10 @@ impl fmt::Display for Changed {
             Self::Requeued => f.write_str("requeued"),
             Self::OfGraph => f.write_str("left: a node of a graph"),
             Self::HasBegun => f.write_str("left: a run that has begun"),
+            Self::Retrying { retrying, generation } => write!(f, "retrying {}, generation {generation}", retrying.mode),
+            Self::Rearmed { nodes } => write!(f, "rearmed {nodes}"),
+            Self::Retried { generation } => write!(f, "generation {generation}"),
+            Self::NotRetrying => f.write_str("left: not being retried"),
         }
     }
 }

@@ -236,6 +236,10 @@ pub struct GraphLine {
     pub compensation: Option<Compensation>,
     /// How many nodes it has, `end` not counted.
     pub nodes: u32,
+    /// Its generation: 1, and one more with each retry in place.
+    pub generation: u32,
+    /// The graph that it is a restart of. That one may have been pruned since.
+    pub restart_of: Option<GraphId>,
     /// When it was enqueued.
     pub created_at: Timestamp,
     /// When it ended.
@@ -251,6 +255,8 @@ pub struct GraphDetail {
     pub input: Option<Payload>,
     /// Who stopped it, if anybody has.
     pub stopped: Option<StopLine>,
+    /// Graphs that are restarts of it, oldest first.
+    pub restarts: Vec<GraphId>,
     /// Its nodes, in the order of their enqueue.
     pub nodes: Vec<NodeLine>,
     /// Its edges, in the order of their place, those to `end` left out.
@@ -323,11 +329,7 @@ pub struct EdgeLine {
 impl EdgeLine {
     /// What it asks for, if this build knows it.
     pub fn condition(&self) -> Option<Condition> {
-        if let Some(label) = &self.label {
-            return Some(Condition::Branch(label.clone()));
-        }
-        let known = [Condition::Succeeded, Condition::Finished, Condition::Failed, Condition::Joined];
-        known.into_iter().find(|condition| condition.table() == self.verdicts)
+        Condition::of(self.verdicts, self.label.as_ref())
     }
 }
 

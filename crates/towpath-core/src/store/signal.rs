@@ -38,6 +38,9 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// The name of an arrival of which only the dedup key is left: no wait takes it.
+    pub const TAKEN: &'static str = "towpath.taken";
+
     /// A signal without a dedup key.
     pub fn new(run: RunId, name: Label, payload: Payload) -> Self {
         Self { run, name, dedup: None, payload }

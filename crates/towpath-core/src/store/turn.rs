@@ -14,6 +14,7 @@ use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::time::Timestamp;
 
+use super::child::Telling;
 use super::enqueue::Refusal;
 use super::error::{StoreError, StoreErrorKind};
 use super::served::Served;
@@ -55,8 +56,15 @@ impl Turn {
         if bytes > limits::BATCH_BYTES_MAX {
             return invalid(format!("it has {bytes} bytes, at most {} are allowed", limits::BATCH_BYTES_MAX));
         }
+        let first = |settle: &'_ Settle| match &settle.then {
+            Move::Renew(renewal) => Some(renewal.first.bytes.len()),
+            _ => None,
+        };
+        let firsts = self.settle.iter().filter_map(first);
         let entries = self.settle.iter().flat_map(|settle| &settle.journal);
-        if let Some(bytes) = entries.map(|entry| entry.bytes.len()).find(|bytes| *bytes > limits::ENTRY_BYTES_MAX) {
+        if let Some(bytes) =
+            entries.map(|entry| entry.bytes.len()).chain(firsts).find(|bytes| *bytes > limits::ENTRY_BYTES_MAX)
+        {
             let max = limits::ENTRY_BYTES_MAX;
             return invalid(format!("it appends an entry of {bytes} bytes to a journal, at most {max} are allowed"));
         }
@@ -147,6 +155,20 @@ pub enum Move {
         /// Its counters from now on.
         counters: Counters,
     },
+    /// It is a run and begins anew: its next chapter, ready at once. However much has arrived, it is there for that.
+    Renew(Renewal),
+}
+
+/// How a run begins its next chapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renewal {
+    /// The first line of the new journal. The one before it is kept until the next renewal; older ones go.
+    pub first: Payload,
+    /// The numbers of the arrivals that were taken. They go; of one with a dedup key of its own the key stays, so that it
+    /// does not come again.
+    pub taken: Vec<i64>,
+    /// Its counters from now on.
+    pub counters: Counters,
 }
 
 /// An end, with what is kept of it.
@@ -168,12 +190,14 @@ pub struct Ending {
     pub record: Option<AttemptRecord>,
     /// What it holds its graph back for, if it does. A stop that is there already stays.
     pub stop: Option<StopReason>,
+    /// The run that is told of it in the same commit, if one waits for it.
+    pub tells: Option<Box<Telling>>,
 }
 
 impl Ending {
-    /// An end without output, branches or record.
+    /// An end without output, branches or record, that nobody is told of.
     pub fn plain(end: End, cause: Option<Cause>, keep: Duration, counters: Counters) -> Self {
-        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None, stop: None }
+        Self { end, cause, output: None, branches: Vec::new(), keep, counters, record: None, stop: None, tells: None }
     }
 }
 
@@ -186,6 +210,8 @@ pub struct Closing {
     pub counts: Vec<Count>,
     /// How long the graph stays stored.
     pub keep: Duration,
+    /// The run that is told of it in the same commit, if one waits for it.
+    pub tells: Option<Box<Telling>>,
 }
 
 /// How an attempt ended that is worth a line of its own. A first attempt that succeeded is not.
@@ -313,7 +339,8 @@ impl Settle {
 
     /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
     pub fn is_of_run(&self) -> bool {
-        !self.journal.is_empty() || self.read.is_some() || matches!(self.then, Move::Stay { .. } | Move::Park { .. })
+        let is_of_run = matches!(self.then, Move::Stay { .. } | Move::Park { .. } | Move::Renew(_));
+        is_of_run || !self.journal.is_empty() || self.read.is_some()
     }
 
     /// What it adds to the bytes of a turn.
@@ -327,6 +354,7 @@ impl Settle {
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
             Move::Undo(step) => 16 * (step.start.len() + step.pass.len()),
+            Move::Renew(renewal) => renewal.first.bytes.len() + 8 * renewal.taken.len(),
             Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();

@@ -35,7 +35,17 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let people =
         ["JobList", "JobListLive", "StateCounts", "ReadyMany", "GraphList", "AuditList", "GraphEdges", "GraphNodes"];
     // A graph's nodes come by name and are put in order; each reads one graph.
-    let sorted = ["NodeList", "NodeKeys", "GraphCounts", "Settleable", "JobListOfGraph", "RunBegunOf"];
+    let sorted = [
+        "NodeList",
+        "NodeKeys",
+        "GraphCounts",
+        "Settleable",
+        "JobListOfGraph",
+        "RunBegunOf",
+        "ContentNodes",
+        "ShapeNodes",
+        "RetryDecisions",
+    ];
     for query in Query::ALL {
         let name = format!("{query:?}");
         let plan = plan(&conn, query.text());

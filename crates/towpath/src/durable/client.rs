@@ -1,5 +1,6 @@
 //! A client's part of durable functions: start, signal, await, cancel.
 
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -8,8 +9,8 @@ use std::pin::Pin;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::replay::Entry;
-use towpath_core::store::{Arrival, CancelNote, Changed, Delivery, Ended, Enqueue, Item, Placed, Refusal};
+use towpath_core::replay::{Entry, OpKind};
+use towpath_core::store::{Arrival, CancelNote, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal};
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
@@ -166,15 +167,46 @@ impl Client {
     }
 
     /// Ends a run at once, whatever it does. Its worker's hold on it is over, and its undos do not run: cancel it rather,
-    /// unless it cannot go on.
+    /// unless it cannot go on. Children that it waits for are asked to cancel.
     ///
     /// # Errors
     /// The name is no id, or the store could not do it.
     pub async fn terminate_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
-        match self.inspect().run(RunId::new(run)?).await? {
-            Some(job) => self.terminate(job, actor, reason).await.map_err(Error::from),
-            None => Ok(Changed::Unknown),
+        let Some(job) = self.inspect().run(RunId::new(run)?).await? else { return Ok(Changed::Unknown) };
+        let changed = self.terminate(job, actor, reason).await?;
+        for child in self.awaited_children(run, job).await? {
+            match child {
+                Child::Job(job) => self.cancel(job, actor, reason).await.map(|_| ())?,
+                Child::Graph(graph) => self.cancel_graph(graph, actor, reason).await.map(|_| ())?,
+            }
         }
+        Ok(changed)
+    }
+
+    /// The children that a run has started and waits for, by its journal.
+    async fn awaited_children(&self, run: &str, job: JobId) -> Result<Vec<Child>, Error> {
+        let Some(history) = self.history(run).await? else { return Ok(Vec::new()) };
+        let Some(chapter) = self.inspect().job(job).await?.and_then(|detail| detail.run).map(|run| run.chapter) else {
+            return Ok(Vec::new());
+        };
+        let mut open = BTreeMap::new();
+        for entry in history.entries {
+            match entry {
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child => {
+                    // A graph has no version.
+                    let child = match op.version {
+                        0 => Child::Graph(GraphId::child_of(job, chapter, pos.0)),
+                        _ => Child::Job(JobId::child_of(job, chapter, pos.0, 0)),
+                    };
+                    open.insert(pos, child);
+                }
+                Entry::Done { pos, .. } => {
+                    open.remove(&pos);
+                }
+                _ => {}
+            }
+        }
+        Ok(open.into_values().collect())
     }
 
     /// A run that was started before, by its id; `None` if there is none. Its types are those of its function.
@@ -215,7 +247,8 @@ impl Client {
 
     /// The error that a function returned is the last line of its journal.
     async fn returned_error<E: DeserializeOwned>(&self, job: JobId) -> Result<Option<E>, OutputError> {
-        let (mut from, chapter) = (0, 1);
+        let Some(run) = self.inspect().job(job).await?.and_then(|detail| detail.run) else { return Ok(None) };
+        let (mut from, chapter) = (0, run.chapter);
         loop {
             let page = self.store().entries(job, chapter, from, 1_000).await?;
             let Some(last) = page.last() else { return Ok(None) };
@@ -239,7 +272,7 @@ impl Client {
     }
 }
 
-fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
+pub(super) fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
     let run = RunId::new(id)?;
     let input = Payload::json(input).map_err(|source| Error::Encode { kind: function.name().into(), source })?;
     let job = NewJob::new(random::job_id(), Kind::new(function.name())?).run(run);

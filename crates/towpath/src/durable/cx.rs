@@ -10,8 +10,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Ident, Interrupt, OpKind, Ops, Outcome, Request, Wants, Work};
-use towpath_core::{JobId, Label, RunId, Timestamp, fingerprint};
+use towpath_core::{JobId, Label, RunId, Timestamp, fingerprint, limits};
 
+use super::frame::Run;
+use super::function::Durable;
 use super::join::{self, Elapsed, Tuple};
 use super::op::Op;
 use super::race::{self, RaceTuple};
@@ -39,8 +41,8 @@ pub struct Cx<'r> {
 
 pub(super) struct Inner {
     pub(super) ops: Ops,
-    pub(super) job: JobId,
-    pub(super) id: RunId,
+    pub(super) run: Run,
+    function: &'static str,
     undos: Mutex<Vec<Undo>>,
 }
 
@@ -48,22 +50,57 @@ pub(super) struct Inner {
 pub(super) type Undo = Box<dyn FnOnce(&Cx<'static>) -> Op<'static, Result<(), String>> + Send>;
 
 impl<'r> Cx<'r> {
-    pub(super) fn new(ops: Ops, job: JobId, id: RunId) -> Self {
-        Self { inner: Arc::new(Inner { ops, job, id, undos: Mutex::default() }), run: PhantomData }
+    pub(super) fn new(ops: Ops, run: Run, function: &'static str) -> Self {
+        Self { inner: Arc::new(Inner { ops, run, function, undos: Mutex::default() }), run: PhantomData }
     }
 
-    fn ops(&self) -> &Ops {
+    pub(super) fn ops(&self) -> &Ops {
         &self.inner.ops
     }
 
     /// The run's id.
     pub fn id(&self) -> &RunId {
-        &self.inner.id
+        &self.inner.run.id
     }
 
     /// The job that the run is.
-    pub fn job(&self) -> JobId {
-        self.inner.job
+    pub fn job_id(&self) -> JobId {
+        self.inner.run.job
+    }
+
+    /// Which of its chapters this is, from 1.
+    pub fn chapter(&self) -> u32 {
+        self.inner.run.chapter
+    }
+
+    /// About how many lines the journal of this chapter has by now: the same in every replay. A function that goes on for
+    /// ever begins a new chapter ([`continue_as_new`](Self::continue_as_new)) before there are very many: 10,000 are warned of,
+    /// with 200,000 the run is blocked.
+    pub fn history_len(&self) -> usize {
+        self.ops().history_len()
+    }
+
+    /// Ends this chapter and begins the next one with another input, in one commit: `return cx.continue_as_new(ME, &next).await`.
+    ///
+    /// The job, the run's id and its version stay, and so do signals that no wait has taken, and all dedup keys. The journal
+    /// is new, and with it `max_duration`. Children that are waited for are asked to cancel, and the chapter ends when they
+    /// have; undos that were registered are forgotten: what they need belongs into the input. It never returns.
+    pub async fn continue_as_new<I: Serialize, O, E, T>(&self, function: Durable<I, O, E>, input: &I) -> T {
+        let refuse = |problem: String| {
+            self.ops().interrupt(Interrupt::Unencodable { name: "the input of the next chapter".into(), problem });
+        };
+        let max = limits::PAYLOAD_BYTES_MAX;
+        match Outcome::of(input) {
+            _ if function.name != self.inner.function => {
+                refuse(format!("it is for {}, and a run of {} stays one", function.name, self.inner.function));
+            }
+            Err(e) => refuse(e.problem),
+            Ok(input) if input.json().len() > max => {
+                refuse(format!("it has {} bytes, at most {max} are allowed", input.json().len()));
+            }
+            Ok(input) => self.ops().renew(input),
+        }
+        std::future::pending().await
     }
 
     // ---- steps --------------------------------------------------------------------------------
@@ -310,6 +347,6 @@ fn nothing(_: &Outcome) -> Result<(), String> {
 
 impl fmt::Debug for Cx<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cx").field("run", &self.inner.id).finish_non_exhaustive()
+        f.debug_struct("Cx").field("run", &self.inner.run.id).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,7 @@
 //! Drives one run from its claim to its park or its end: loads the journal, lets the function go on, commits, and only
 //! then starts its steps.
 
+mod children;
 mod inside;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -71,6 +72,7 @@ struct Driver {
     client: Client,
     states: States,
     build: u64,
+    version: u16,
     cancel: watch::Receiver<Option<CancelWhy>>,
     commits: Commits,
     clock: (Timestamp, Instant),
@@ -121,10 +123,14 @@ impl Drive {
         };
         let job = claimed.head.id;
         let entries = load(&client, job, &run).await?;
-        let of = frame::Run { job, id: run.id.clone() };
+        let of = frame::Run { job, id: run.id.clone(), chapter: run.chapter };
         let now = clock.0 + clock.1.elapsed();
         let mut problem = None;
-        let make = |ops: towpath_core::replay::Ops| match function.body(&claimed.input, ops, &of) {
+        let input = match entries.first() {
+            Some(Entry::Began { input: Some(input), .. }) => Payload::json_bytes(input.json().to_owned()),
+            _ => claimed.input,
+        };
+        let make = |ops: towpath_core::replay::Ops| match function.body(&input, ops, &of) {
             Ok(body) => body,
             Err(text) => {
                 problem = Some(text);
@@ -144,6 +150,7 @@ impl Drive {
             client,
             states,
             build,
+            version: function.version,
             cancel,
             commits,
             clock,
@@ -231,18 +238,20 @@ impl Driver {
                     return block(&mut self.commits, self.build, &interrupt).await;
                 }
             };
-            let Pass { entries, must_commit, commands, closed, ended, is_full } = pass;
+            let Pass { entries, must_commit, commands, closed, lost, ended, is_full } = pass;
             self.write(entries)?;
             self.must_commit |= must_commit;
             self.drop_closed(&closed);
             if let Some(end) = ended {
                 return self.end(end).await;
             }
+            let commands = self.start_children(commands, lost).await?;
             let commands = self.queue_inside(commands);
             if is_full {
                 self.commit(None).await?;
             } else if commands.is_empty() && self.in_flight.is_empty() && self.inside.is_empty() {
-                if self.rest().await? {
+                // What became of a child's start is news already.
+                if !self.live.has_news() && self.rest().await? {
                     return Ok(());
                 }
                 continue;
@@ -349,7 +358,14 @@ impl Driver {
     async fn end(&mut self, end: RunEnd) -> Step<()> {
         self.abort_all();
         self.write(vec![end.entry(self.now())])?;
-        let report = report_of(end);
+        let report = match &end.how {
+            How::Continued(input) => {
+                let (at, version) = (self.now(), self.version);
+                let first = Entry::Began { at, version, input: Some(input.clone()) }.encode().unwrap_or_default();
+                Report::Renewed { first, taken: self.live.taken() }
+            }
+            _ => report_of(end),
+        };
         // An end that leaves signals unread is refused once; nobody is left to take them, so then it stands.
         while self.commit(Some(report.clone())).await? == Settled::Unread {
             self.read_inbox().await?;
@@ -600,6 +616,7 @@ fn report_of(end: RunEnd) -> Report {
             Report::Failed { error, retry: Retry::Never, log: None }
         }
         How::Cancelled(CancelNote { actor, reason }) => Report::Obeyed { cause: Cause::Asked { actor, reason } },
-        How::Overdue => Report::Overdue,
+        // A chapter that ends is told apart before.
+        How::Overdue | How::Continued(_) => Report::Overdue,
     }
 }

@@ -2,10 +2,12 @@
 //! that they are part of the run's history.
 
 use std::fmt;
+use std::future::Future;
+use std::task::Poll;
 
 use serde::Serialize;
-use towpath_core::replay::{Body, Entry, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
-use towpath_core::store::CancelNote;
+use towpath_core::replay::{Body, Entry, Ident, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
+use towpath_core::store::{CancelNote, Parent};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
 
 use super::cx::Cx;
@@ -19,6 +21,7 @@ use super::trap::Trapped;
 pub(crate) struct Run {
     pub(crate) job: JobId,
     pub(crate) id: RunId,
+    pub(crate) chapter: u32,
 }
 
 /// How a function ended.
@@ -37,7 +40,10 @@ impl RunEnd {
             How::Failed { error, .. } if error.json().len() <= limits::PAYLOAD_BYTES_MAX => Some(error.clone()),
             _ => None,
         };
-        Entry::Ended { at, error }
+        match self.how {
+            How::Continued(_) => Entry::Continued { at },
+            _ => Entry::Ended { at, error },
+        }
     }
 }
 
@@ -45,9 +51,14 @@ impl RunEnd {
 #[derive(Clone, Debug)]
 pub(crate) enum How {
     Returned(Result<Payload, String>),
-    Failed { text: String, error: Outcome },
+    Failed {
+        text: String,
+        error: Outcome,
+    },
     Cancelled(CancelNote),
     Overdue,
+    /// The input of the next chapter.
+    Continued(Outcome),
 }
 
 /// The body of a run.
@@ -57,7 +68,7 @@ where
     O: Serialize + Send + 'static,
     E: Serialize + fmt::Display + Send + 'static,
 {
-    let cx = Cx::<'static>::new(ops.clone(), run.job, run.id);
+    let cx = Cx::<'static>::new(ops.clone(), run, function.name());
     Box::pin(Trapped::new(framed(function, cx, input), ops))
 }
 
@@ -70,17 +81,14 @@ where
     let ops = &cx.inner.ops;
     let cancel = listen(ops);
     let deadline = limit(ops, function.max_duration);
-    let how = match race((function.body.enter(cx.clone(), input), cancel, deadline)).await {
-        Race3::A(Ok(value)) => How::Returned(Payload::json(&value).map_err(|e| e.problem)),
-        Race3::A(Err(error)) => {
-            let text = error.to_string();
-            How::Failed { text, error: Outcome::of(&error).unwrap_or_else(|_| Outcome::null()) }
-        }
-        Race3::B(note) => How::Cancelled(note),
-        Race3::C(()) => How::Overdue,
+    let first = or_renewal(race((function.body.enter(cx.clone(), input), cancel, deadline)), ops).await;
+    let how = match first {
+        Err(input) => How::Continued(input),
+        Ok(first) => end_of(first),
     };
+    wait_for_children(ops).await;
     let mut undo_errors = Vec::new();
-    if !matches!(how, How::Returned(Ok(_))) {
+    if !matches!(how, How::Returned(Ok(_)) | How::Continued(_)) {
         while let Some(undo) = cx.pop_undo() {
             // An undo that does not succeed stops no other.
             if let Err(error) = undo(&cx).await {
@@ -96,6 +104,45 @@ fn listen(ops: &Ops) -> Op<'static, CancelNote> {
     let request = Request { ident: frame_ident(OpKind::Cancel), wants, place: None };
     let decode = |outcome: &Outcome| Ok(outcome.decode().unwrap_or_default());
     Op::new(ops, Pos::CANCEL, request, decode)
+}
+
+/// What the function came to by itself, by a cancel, or by its limit of time.
+fn end_of<O, E>(first: Race3<Result<O, E>, CancelNote, ()>) -> How
+where
+    O: Serialize,
+    E: Serialize + fmt::Display,
+{
+    match first {
+        Race3::A(Ok(value)) => How::Returned(Payload::json(&value).map_err(|e| e.problem)),
+        Race3::A(Err(error)) => {
+            let text = error.to_string();
+            How::Failed { text, error: Outcome::of(&error).unwrap_or_else(|_| Outcome::null()) }
+        }
+        Race3::B(note) => How::Cancelled(note),
+        Race3::C(()) => How::Overdue,
+    }
+}
+
+/// What comes first, or what the function asks its next chapter to begin with: it is dropped then, where it asked.
+async fn or_renewal<F: Future>(first: F, ops: &Ops) -> Result<F::Output, Outcome> {
+    let mut first = Box::pin(first);
+    std::future::poll_fn(|context| match first.as_mut().poll(context) {
+        Poll::Ready(first) => Poll::Ready(Ok(first)),
+        Poll::Pending => ops.renewal().map_or(Poll::Pending, |input| Poll::Ready(Err(input))),
+    })
+    .await
+}
+
+/// Children that the function has left behind have been asked to cancel. Nothing is undone, and the run does not end, while
+/// one of them goes on.
+async fn wait_for_children(ops: &Ops) {
+    for (child, label) in ops.children() {
+        let (pos, input) = (ops.claim(), u64::from(child.0));
+        let ident =
+            Ident { kind: OpKind::Signal, name: Parent::PREFIX.trim_end_matches('.').into(), version: 0, input };
+        let request = Request { ident, wants: Wants::Signal(label), place: None };
+        Op::new(ops, pos, request, |_| Ok(())).await;
+    }
 }
 
 fn limit(ops: &Ops, limit: std::time::Duration) -> Op<'static, ()> {

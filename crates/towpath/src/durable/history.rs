@@ -30,7 +30,11 @@ impl Client {
                 entries.push(Entry::decode(&line.payload).map_err(|e| unread(e.problem))?);
             }
             if is_last {
-                return Ok(Some(History { header: header(&detail, run)?, entries }));
+                let mut header = header(&detail, run)?;
+                if let Some(Entry::Began { input: Some(input), .. }) = entries.first() {
+                    header.input = input.clone();
+                }
+                return Ok(Some(History { header, entries }));
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
-    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, KeyHolder, Need, NewEdge, NewGraph, NewNode, Payload,
-    Picture, PreparedGraph, PreparedNode, Role, Shape,
+    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, JobId, KeyHolder, Need, NewEdge, NewGraph, NewNode,
+    Payload, Picture, PreparedGraph, PreparedNode, Role, Shape,
 };
 
 use super::{GraphAppend, GraphBuilder, conditions};
@@ -80,6 +80,11 @@ impl Graph {
 
     pub(super) fn new(prepared: PreparedGraph, edges: Vec<NewEdge>) -> Self {
         Self { prepared, edges }
+    }
+
+    /// The same graph as what a run starts.
+    pub(crate) fn as_child(&self, of: JobId, chapter: u32, place: u32) -> PreparedGraph {
+        self.prepared.clone().as_child(of, chapter, place)
     }
 
     /// Its id.

@@ -42,7 +42,7 @@ where
 {
     let erased = Erased::new(function);
     let header = &history.header;
-    let run = Run { job: JOB, id: RunId::from_stored(&header.run) };
+    let run = Run { job: JOB, id: RunId::from_stored(&header.run), chapter: 1 };
     let input = Payload::json_bytes(header.input.json().to_owned());
     let make = |ops| match erased.body(&input, ops, &run) {
         Ok(body) => body,

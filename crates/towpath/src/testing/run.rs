@@ -8,13 +8,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, History, Outcome};
-use towpath_core::store::CancelNote;
-use towpath_core::{Cause, ManualClock, MemoryStore, Payload, State, Timestamp};
+use towpath_core::store::{CancelNote, ChildEnd};
+use towpath_core::{Cause, GraphEnd, ManualClock, MemoryStore, Payload, State, Timestamp};
 
-use super::shell::{Ended, Shell};
+use super::shell::{ChildStub, Ended, Shell, child_stub};
 use crate::client::Client;
 use crate::durable::{Durable, How, RunError, Signal, Step};
 use crate::error::OutputError;
+use crate::failure::Failure;
+use crate::job::Job;
 use crate::states::States;
 
 /// Runs a durable function in virtual time, without a store: waits cost nothing, and it can die anywhere.
@@ -33,6 +35,7 @@ pub(super) struct Plan {
     pub(super) client: Client,
     pub(super) states: States,
     pub(super) stubs: HashMap<&'static str, Stub>,
+    pub(super) children: HashMap<String, ChildStub>,
     pub(super) signals: Vec<(Duration, String, Payload)>,
     pub(super) seed: u64,
     /// Dies here: at the commit with this number, before it for an even point and after it for an odd one.
@@ -49,8 +52,10 @@ pub(super) type Stub = Arc<dyn Fn(&Outcome) -> Outcome + Send + Sync>;
 pub struct TestRun<O, E> {
     /// What the function returned, or how else it ended.
     pub result: Result<O, RunError<E>>,
-    /// Its history.
+    /// The history of its last chapter.
     pub history: History,
+    /// The histories of the chapters before, in order.
+    pub earlier: Vec<History>,
     /// How many commits it took.
     pub commits: usize,
     /// How often each step was begun, by name.
@@ -82,6 +87,7 @@ where
             client,
             states: States::default(),
             stubs: HashMap::new(),
+            children: HashMap::new(),
             signals: Vec::new(),
             seed: 0,
             crash_at: None,
@@ -110,6 +116,36 @@ where
         F: Serialize,
     {
         self.plan.stubs.insert(step.name(), crate::durable::stub(stub));
+        self
+    }
+
+    /// Says how runs of this function end that the run starts.
+    #[must_use]
+    pub fn child<A, B, F>(
+        mut self,
+        function: Durable<A, B, F>,
+        stub: impl Fn(A) -> Result<B, F> + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned,
+        B: Serialize,
+        F: Serialize + fmt::Display,
+    {
+        self.plan.children.insert(function.name().into(), child_stub(stub));
+        self
+    }
+
+    /// Says how jobs of a kind end that the run starts.
+    #[must_use]
+    pub fn child_job<J: Job>(mut self, stub: impl Fn(J) -> Result<J::Output, Failure> + Send + Sync + 'static) -> Self {
+        self.plan.children.insert(J::KIND.into(), child_stub(stub));
+        self
+    }
+
+    /// Says how graphs of a name end that the run starts.
+    #[must_use]
+    pub fn child_graph(mut self, name: &str, end: GraphEnd) -> Self {
+        self.plan.children.insert(name.into(), Arc::new(move |_| ChildEnd::Graph { end }));
         self
     }
 
@@ -165,7 +201,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, commits_at, commits, began, now } =
+        let Ended { end, history, earlier, commits_at, commits, began, now } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -186,9 +222,10 @@ where
             How::Cancelled(CancelNote { actor, reason }) => {
                 Err(RunError::Cancelled { cause: Some(Cause::Asked { actor, reason }) })
             }
-            How::Overdue => Err(RunError::TimedOut),
+            // A chapter that ends is followed by another.
+            How::Overdue | How::Continued(_) => Err(RunError::TimedOut),
         };
-        TestRun { result, history, commits, began, took: now.since(START), commits_at }
+        TestRun { result, history, earlier, commits, began, took: now.since(START), commits_at }
     }
 
     /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in
@@ -213,13 +250,20 @@ where
             super::replays::replay(self.function, &history)
                 .unwrap_or_else(|what| panic!("the first {cut} lines of the journal: {what}"));
         }
+        for history in &base.earlier {
+            super::replays::replay(self.function, history)
+                .unwrap_or_else(|what| panic!("a chapter that has ended: {what}"));
+        }
         2 * base.commits + 2
     }
 }
 
 /// Panics unless two runs came to the same.
 fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>, what: &str) {
-    let lines = |run: &TestRun<O, E>| run.history.entries.iter().map(line).collect::<Vec<_>>().join("\n");
+    let lines = |run: &TestRun<O, E>| {
+        let all = run.earlier.iter().chain([&run.history]).flat_map(|history| &history.entries);
+        all.map(line).collect::<Vec<_>>().join("\n")
+    };
     assert_eq!(format!("{:?}", base.result), format!("{:?}", run.result), "{what} changes the result");
     assert_eq!(lines(base), lines(run), "{what} changes the journal");
 }

@@ -1,6 +1,8 @@
 //! The shell around a run in a test: a journal in memory, virtual time, and a death where one is planned.
 
-use std::collections::BTreeMap;
+mod children;
+
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +16,8 @@ use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::run::{Plan, START};
-use crate::durable::{Durable, Erased, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+use crate::durable::{Durable, Erased, How, Judge, Next, Run, RunEnd, StepCx, StepWork, next, step_lost};
+pub(super) use children::{ChildStub, stub as child_stub};
 
 /// The job of every run in a test.
 pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
@@ -23,6 +26,7 @@ pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
 pub(super) struct Ended {
     pub(super) end: RunEnd,
     pub(super) history: History,
+    pub(super) earlier: Vec<History>,
     pub(super) commits_at: Vec<usize>,
     pub(super) commits: usize,
     pub(super) began: BTreeMap<String, u32>,
@@ -39,12 +43,20 @@ pub(super) struct Shell<'p> {
     journal: Vec<Entry>,
     pending: Vec<Entry>,
     at_work: BTreeMap<Pos, AtWork>,
+    children: children::Children,
     /// Steps that have failed and are tried again at an instant.
     waiting: BTreeMap<(Timestamp, Pos), AtWork>,
     commits_at: Vec<usize>,
     commits: usize,
     began: BTreeMap<String, u32>,
     crash_at: Option<usize>,
+    chapter: u32,
+    /// Histories of the chapters that have ended.
+    earlier: Vec<History>,
+    /// What the next commit begins the next chapter with, and the arrivals that were taken by then.
+    renewal: Option<(Outcome, Vec<i64>)>,
+    /// Arrivals that earlier chapters have taken.
+    gone: HashSet<i64>,
 }
 
 struct AtWork {
@@ -82,27 +94,33 @@ impl<'p> Shell<'p> {
             journal: Vec::new(),
             pending: Vec::new(),
             at_work: BTreeMap::new(),
+            children: children::Children::default(),
             waiting: BTreeMap::new(),
             commits_at: Vec::new(),
             commits: 0,
             began: BTreeMap::new(),
             crash_at: plan.crash_at,
+            chapter: 1,
+            earlier: Vec::new(),
+            renewal: None,
+            gone: HashSet::new(),
         };
         let end = shell.until_it_ends().await;
         let history = History { header: shell.header, entries: shell.journal };
-        Ended { end, history, commits_at: shell.commits_at, commits: shell.commits, began: shell.began, now: shell.now }
+        let Shell { earlier, commits_at, commits, began, now, .. } = shell;
+        Ended { end, history, earlier, commits_at, commits, began, now }
     }
 
     async fn until_it_ends(&mut self) -> RunEnd {
         let mut live = self.rebuild();
         let mut done = Vec::new();
         for _ in 0..EVENTS_MAX {
-            if self.plan.evicts && self.pending.is_empty() {
+            if self.plan.evicts && self.pending.is_empty() && !live.has_news() {
                 live = self.rebuild();
             }
             self.deliver(&mut live, &mut done);
             let pass = live.pass(self.now).unwrap_or_else(|interrupt| panic!("the run is stopped: {interrupt}"));
-            let Pass { entries, must_commit, commands, closed, ended, .. } = pass;
+            let Pass { entries, must_commit, commands, closed, lost, ended, .. } = pass;
             self.pending.extend(entries);
             for pos in closed {
                 if self.at_work.remove(&pos).is_none() {
@@ -111,21 +129,37 @@ impl<'p> Shell<'p> {
             }
             if let Some(end) = &ended {
                 self.pending.push(end.entry(self.now));
+                if let How::Continued(input) = &end.how {
+                    self.renewal = Some((input.clone(), live.taken()));
+                }
             }
-            let rests = commands.is_empty() && self.at_work.is_empty();
+            let rests = commands.is_empty() && self.at_work.is_empty() && self.children.is_empty();
             if (must_commit || ended.is_some() || rests) && !self.commit() {
                 live = self.rebuild();
+                continue;
+            }
+            if matches!(ended, Some(RunEnd { how: How::Continued(_), .. })) {
+                live = self.rebuild();
+                done.clear();
                 continue;
             }
             if let Some(end) = ended {
                 return end;
             }
+            let commands = self.start_children(commands, &mut live);
+            lost.iter().for_each(|lost| self.children.cancel(lost));
             let (waits, is_lost) = (live.waits(), self.start(commands));
             for pos in is_lost {
                 live.completed(pos, self.now, step_lost());
             }
+            if live.has_news() {
+                continue;
+            }
             let next = self.choose(waits, &live);
             let Some(pos) = next else { continue };
+            if self.children.finish(pos, self.now) {
+                continue;
+            }
             if self.at_work.get(&pos).is_some_and(|step| step.work.is_inside() && !self.is_stubbed(step)) {
                 if !self.transact(pos, &mut live) {
                     live = self.rebuild();
@@ -138,7 +172,7 @@ impl<'p> Shell<'p> {
     }
 
     fn rebuild(&self) -> Live<RunEnd> {
-        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run) };
+        let run = Run { job: JOB, id: RunId::from_stored(&self.header.run), chapter: self.chapter };
         let input = Payload::json_bytes(self.header.input.json().to_owned());
         let make = |ops| match self.function.body(&input, ops, &run) {
             Ok(body) => body,
@@ -153,9 +187,10 @@ impl<'p> Shell<'p> {
         for (pos, at, outcome) in done.drain(..) {
             live.completed(pos, at, outcome);
         }
+        self.children.deliver(live, &self.gone);
         for (seq, (wait, name, payload)) in (0..).zip(&self.plan.signals) {
             let at = START + *wait;
-            if at <= self.now {
+            if at <= self.now && !self.gone.contains(&seq) {
                 let (name, payload) = (Label::from_stored(name), payload.clone());
                 live.arrived(InboxLine { seq, name, payload, at });
             }
@@ -173,12 +208,29 @@ impl<'p> Shell<'p> {
         }
         self.journal.append(&mut self.pending);
         self.committed_at = self.now;
+        if let Some((input, taken)) = self.renewal.take() {
+            self.renew(input, taken);
+        }
         self.commits_at.push(self.journal.len());
         if self.crash_at == Some(point + 1) && !self.has_ended() {
             self.die();
             return false;
         }
         true
+    }
+
+    /// Begins the next chapter.
+    fn renew(&mut self, input: Outcome, taken: Vec<i64>) {
+        let first = Entry::Began { at: self.now, version: self.header.version, input: Some(input.clone()) };
+        let entries = std::mem::replace(&mut self.journal, vec![first]);
+        self.earlier.push(History { header: self.header.clone(), entries });
+        self.chapter += 1;
+        self.header.input = input;
+        self.header.seed = self.plan.seed.wrapping_add(u64::from(self.chapter));
+        self.gone.extend(taken);
+        self.commits_at.clear();
+        self.at_work.clear();
+        self.waiting.clear();
     }
 
     fn has_ended(&self) -> bool {
@@ -188,9 +240,11 @@ impl<'p> Shell<'p> {
     fn die(&mut self) {
         self.crash_at = None;
         self.pending.clear();
+        self.renewal = None;
         self.at_work.clear();
         self.waiting.clear();
         self.now = self.committed_at;
+        self.children.take_back(self.committed_at);
     }
 
     fn start(&mut self, commands: Vec<Command>) -> Vec<Pos> {
@@ -243,11 +297,12 @@ impl<'p> Shell<'p> {
         Some(pos)
     }
 
-    /// One of the steps that are at work, by a number.
+    /// One of the steps and children that are at work, by a number.
     fn some_step(&self, number: u64) -> Option<Pos> {
-        let (first, last) = (self.at_work.first_key_value()?.0.0, self.at_work.last_key_value()?.0.0);
+        let all = || self.at_work.keys().copied().chain(self.children.at_work());
+        let (first, last) = (all().min()?.0, all().max()?.0);
         let from = first + (number % u64::from(last - first + 1)) as u32;
-        self.at_work.range(Pos(from)..).next().map(|(pos, _)| *pos)
+        all().filter(|pos| *pos >= Pos(from)).min()
     }
 
     fn is_stubbed(&self, step: &AtWork) -> bool {

@@ -18,6 +18,7 @@ use super::failed::Hooks;
 use super::peers;
 use crate::client::Client;
 use crate::registry::Handlers;
+use crate::retry;
 use crate::states::States;
 
 /// What tasks tell the pump.
@@ -333,6 +334,7 @@ impl Pump {
     fn prune(&self) {
         let store = self.store.clone();
         tokio::spawn(async move {
+            retry::carry_on_due(&store).await;
             // Again at once while there is more, within bounds: the next round comes soon.
             for _ in 0..100 {
                 match store.prune(defaults::PRUNE_BATCH).await {

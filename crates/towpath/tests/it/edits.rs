@@ -1,4 +1,4 @@
-//! Jobs that people change before a worker has them: one by one, and many at once.
+//! Jobs that people change before a worker has them: one by one, and many at once; and how long jobs stay.
 
 use serde::{Deserialize, Serialize};
 use towpath::core::store::{Changed, Edit, JobFilter};
@@ -6,7 +6,11 @@ use towpath::{BulkChange, BulkDone, Context, End, Failure, Job, JobState, Kind, 
 
 use crate::stores::{Subject, on_every_store};
 
-on_every_store!(a_job_is_done_with_what_it_was_given_last, many_jobs_are_changed_at_once_and_counted_before);
+on_every_store!(
+    a_job_is_done_with_what_it_was_given_last,
+    many_jobs_are_changed_at_once_and_counted_before,
+    how_long_a_job_stays_is_said_by_its_kind_and_by_itself,
+);
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "double", output = u32)]
@@ -59,4 +63,20 @@ async fn many_jobs_are_changed_at_once_and_counted_before(subject: Subject) {
     assert!(refused.contains("does not apply to jobs that are running"), "{refused}");
     let kind = JobFilter { kind: Some(Kind::new("nobody").unwrap()), ..JobFilter::default() };
     assert_eq!(client.bulk(kind).apply(&edit, "ann", "").await.unwrap(), BulkDone::default());
+}
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "brief", keep = "1h", keep_failed = "90d")]
+struct Brief;
+
+async fn how_long_a_job_stays_is_said_by_its_kind_and_by_itself(subject: Subject) {
+    let client = &subject.client;
+    let hour = 3_600_000_000;
+    let usual = client.enqueue(&Brief).await.unwrap();
+    let own = client.job(&Brief).keep(std::time::Duration::from_secs(1)).await.unwrap();
+    let rules = |detail: Option<towpath::inspect::JobDetail>| detail.map(|d| (d.rules.keep_us, d.rules.keep_failed_us));
+    let of_kind = rules(client.inspect().job(usual.id()).await.unwrap());
+    assert_eq!(of_kind, Some((Some(hour), Some(90 * 24 * hour))));
+    let of_job = rules(client.inspect().job(own.id()).await.unwrap());
+    assert_eq!(of_job, Some((Some(1_000_000), Some(90 * 24 * hour))));
 }

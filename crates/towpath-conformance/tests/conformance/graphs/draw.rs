@@ -38,7 +38,17 @@ pub(super) fn nodes(chance: &mut Chance, stored: &[Node], count: usize) -> Vec<N
 
 fn blank(name: String, write: usize) -> Node {
     let stands = Stands::Waiting;
-    Node { name, parents: Vec::new(), at_least: None, may_fail: false, write, stands, guards: None, started: false }
+    Node {
+        name,
+        parents: Vec::new(),
+        at_least: None,
+        may_fail: false,
+        write,
+        stands,
+        guards: None,
+        started: false,
+        ahead: false,
+    }
 }
 
 /// Any parents, in any way.

@@ -8,8 +8,9 @@ use towpath_core::store::{
     Settle, Settled, Turn, Undecided, WorkerIdentity,
 };
 use towpath_core::{
-    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, Queue,
-    Report, Retry, State, Store, Why, cancel_graph_step, settle_decision, settle_report, settle_rescued,
+    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, NodeName,
+    Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry, cancel_graph_step,
+    end_retry, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -36,6 +37,7 @@ pub(super) struct Shown {
     pub(super) failed_fast: usize,
     pub(super) undone: usize,
     pub(super) left_undone: usize,
+    pub(super) retries: usize,
 }
 
 /// A graph under way.
@@ -98,6 +100,9 @@ impl Course<'_, '_> {
             if self.chance.percent(8) {
                 self.append(shown).await?;
             }
+            if self.chance.percent(4) {
+                self.retry(shown).await?;
+            }
             let limit = self.chance.below(4) as u16;
             let came = self.turn(limit, 2, 60).await?;
             step += 1;
@@ -109,7 +114,10 @@ impl Course<'_, '_> {
             }
             if self.jobs.is_empty() && self.decisions.is_empty() {
                 self.at_rest(shown).await?;
-                // A graph that has ended can grow again.
+                // A graph that has ended can run again, and grow.
+                if self.chance.percent(30) && self.retry(shown).await? {
+                    continue;
+                }
                 if !self.chance.percent(15) || self.model.cancelled || self.model.failed || self.model.undone {
                     return Ok(());
                 }
@@ -214,14 +222,7 @@ impl Course<'_, '_> {
     /// Cancels as a client does. What waits for a decision is decided first, and what a failure has stopped is claimed for
     /// one: the design says nothing of which comes first.
     async fn cancel(&mut self) -> Result<(), String> {
-        loop {
-            let held = std::mem::take(&mut self.jobs);
-            let came = self.turn(if self.model.failed { 50 } else { 0 }, 500, 100).await?;
-            self.jobs.extend(held);
-            if !came && self.decisions.is_empty() {
-                break;
-            }
-        }
+        self.decide_all().await?;
         if !self.model.is_open() {
             return Ok(());
         }
@@ -239,6 +240,69 @@ impl Course<'_, '_> {
             let order = cancel_graph_step(self.id, Some(&settleable), "ann", "");
             store.apply(order).await.map_err(|e| e.to_string())?;
         }
+    }
+
+    /// Decides what can be decided, without the handlers.
+    async fn decide_all(&mut self) -> Result<(), String> {
+        loop {
+            let held = std::mem::take(&mut self.jobs);
+            let came = self.turn(if self.model.failed { 50 } else { 0 }, 500, 100).await?;
+            self.jobs.extend(held);
+            if !came && self.decisions.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Retries as a client does, for one of the modes. Whether there was anything to retry.
+    async fn retry(&mut self, shown: &mut Shown) -> Result<bool, String> {
+        self.decide_all().await?;
+        let (store, id) = (self.driver.store, self.id);
+        let node = self.chance.below(self.model.nodes.len());
+        let (mode, from) = match self.chance.below(4) {
+            0 => (RetryMode::All, None),
+            1 => (RetryMode::From(NodeName::new(&self.model.nodes[node].name).unwrap()), Some(node)),
+            _ => (RetryMode::Failed, None),
+        };
+        let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+        if self.model.is_decided() {
+            same("a retry of what is undone", &plan_retry(&shape, &mode, None), &Err(RetryRefusal::Undone))?;
+            return Ok(false);
+        }
+        let planned = plan_retry(&shape, &mode, None).map_err(|e| e.to_string())?;
+        let lifts = self.model.is_open() && (self.model.cancelled || self.model.failed);
+        same("whether a retry lifts a stop", &planned.lifts, &lifts)?;
+        if planned.is_empty() {
+            let again = self.model.clone().retry(from, mode == RetryMode::Failed);
+            same("what a retry runs again", &0, &again)?;
+            return Ok(false);
+        }
+        let generation = shape.generation;
+        apply(store, begin_retry(id, mode.clone(), None, "ann", "")).await?;
+        let again = self.model.retry(from, mode == RetryMode::Failed);
+        let mut rearmed = 0;
+        loop {
+            let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+            let since = shape.retrying.as_ref().map(|retrying| retrying.since);
+            let plan = plan_retry(&shape, &mode, since).map_err(|e| e.to_string())?;
+            if plan.nodes.is_empty() {
+                break;
+            }
+            // One at a time: each order leaves the graph as an interruption would.
+            for job in &plan.nodes {
+                let plan = RetryPlan { nodes: vec![*job], holding: plan.holding.clone(), ..RetryPlan::default() };
+                for order in rearm(id, generation, &plan, "ann", "") {
+                    if let Changed::Rearmed { nodes } = apply(store, order).await? {
+                        rearmed += nodes as usize;
+                    }
+                }
+            }
+        }
+        same(&format!("nodes re-armed by {mode}"), &rearmed, &again)?;
+        let ended = apply(store, end_retry(id, generation, "ann", "")).await?;
+        same("the retry", &ended, &Changed::Retried { generation: generation + 1 })?;
+        shown.retries += 1;
+        Ok(true)
     }
 
     async fn append(&mut self, shown: &mut Shown) -> Result<(), String> {
@@ -318,6 +382,10 @@ impl Course<'_, '_> {
         };
         self.model.nodes.iter().map(line).collect::<Vec<_>>().join("\n")
     }
+}
+
+async fn apply(store: &dyn Store, order: Order) -> Result<Changed, String> {
+    store.apply(order).await.map_err(|e| e.to_string())?.changes.pop().ok_or_else(|| "no answer".into())
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, must: &T) -> Result<(), String> {

@@ -46,6 +46,8 @@ pub(super) struct Node {
     pub(super) guards: Option<usize>,
     /// It was with a handler at least once.
     pub(super) started: bool,
+    /// A cancel has ended it here while it waited for something that runs: it waits until that has ended.
+    pub(super) ahead: bool,
 }
 
 /// What an end means to an edge.
@@ -112,6 +114,67 @@ impl Model {
         self.go_on();
     }
 
+    /// Runs again what is meant, with what was skipped because of it, lifts what stops the graph, and lets what has not
+    /// started be looked at anew; answers how many nodes had ended and wait again. `from` is a node, else only what failed
+    /// is meant, or all.
+    pub(super) fn retry(&mut self, from: Option<usize>, only_failed: bool) -> usize {
+        self.verdict = None;
+        self.revive_waiting();
+        let below = |at: usize| from.is_none_or(|from| at == from || self.is_below(at, from));
+        let is_meant = |at: usize| match &self.nodes[at].stands {
+            Stands::Ended(how, _) => {
+                below(at) && (!only_failed || matches!(how, How::Dead | How::Quarantined | How::Cancelled))
+            }
+            _ => false,
+        };
+        let meant: Vec<usize> = (0..self.nodes.len()).filter(|at| is_meant(*at)).collect();
+        let mut again = meant.len();
+        meant.iter().for_each(|at| self.nodes[*at].stands = Stands::Waiting);
+        loop {
+            let waits = |parent: usize| !matches!(self.nodes[parent].stands, Stands::Ended(..));
+            let is_skipped = |node: &Node| match &node.stands {
+                Stands::Ended(How::Untaken | How::Upstream, cause) => !matches!(cause, Some(Cause::Itself { .. })),
+                _ => false,
+            };
+            let next = self
+                .nodes
+                .iter()
+                .position(|node| is_skipped(node) && node.parents.iter().any(|(parent, _)| waits(*parent)));
+            let Some(next) = next else { break };
+            self.nodes[next].stands = Stands::Waiting;
+            again += 1;
+        }
+        (self.cancelled, self.failed) = (false, false);
+        for node in self.nodes.iter_mut().filter(|node| node.stands == Stands::Ready) {
+            node.stands = Stands::Waiting;
+        }
+        self.go_on();
+        again
+    }
+
+    /// Lets those wait again that were ended here ahead of time.
+    fn revive_waiting(&mut self) {
+        for at in 0..self.nodes.len() {
+            if std::mem::take(&mut self.nodes[at].ahead) && self.waits_in_truth(at) && !self.has_enough(at) {
+                self.nodes[at].stands = Stands::Waiting;
+            }
+        }
+    }
+
+    /// Whether it needs a number of its parents and has them: it was ready, and a cancel has truly ended it.
+    fn has_enough(&self, at: usize) -> bool {
+        let node = &self.nodes[at];
+        let is_ok = |(parent, on): &&(usize, On)| match self.nodes[*parent].stands {
+            Stands::Ended(how, _) => !self.nodes[*parent].ahead && matches!(means(*on, how), Means::Ok),
+            _ => false,
+        };
+        node.at_least.is_some_and(|need| node.parents.iter().filter(is_ok).count() >= need as usize)
+    }
+
+    fn is_below(&self, at: usize, from: usize) -> bool {
+        self.nodes[at].parents.iter().any(|(parent, _)| *parent == from || self.is_below(*parent, from))
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.nodes.iter().any(|node| node.guards.is_none() && !matches!(node.stands, Stands::Ended(..)))
     }
@@ -147,6 +210,12 @@ impl Model {
         Ok(())
     }
 
+    /// Whether undos of it have begun or were passed over.
+    pub(super) fn is_decided(&self) -> bool {
+        let is_over = |node: &Node| node.guards.is_some() && node.stands != Stands::Waiting;
+        self.verdict.is_some() && self.nodes.iter().any(is_over)
+    }
+
     /// The longest path to each node; parents come before their children.
     fn ranks(&self) -> Vec<u32> {
         let mut ranks = Vec::new();
@@ -168,8 +237,15 @@ impl Model {
         loop {
             let next = (0..self.nodes.len()).find_map(|at| Some((at, self.next(at)?)));
             let Some((at, stands)) = next else { return };
+            let is_cancelled = self.cancelled && self.nodes[at].stands == Stands::Waiting;
+            self.nodes[at].ahead = is_cancelled && self.waits_in_truth(at);
             self.nodes[at].stands = stands;
         }
+    }
+
+    fn waits_in_truth(&self, at: usize) -> bool {
+        let parents = self.nodes[at].parents.iter().map(|(parent, _)| &self.nodes[*parent]);
+        parents.into_iter().any(|parent| parent.ahead || !matches!(parent.stands, Stands::Ended(..)))
     }
 
     fn next(&self, at: usize) -> Option<Stands> {

@@ -1,0 +1,387 @@
+//! Which nodes of a graph run again when it is retried in place.
+//!
+//! A pure function over the graph's shape. A retry re-arms from the bottom up, so that what is left of an interrupted one is
+//! planned again from its mode alone; and it is planned again until nothing is left, so that a node which was skipped while
+//! its parents were re-armed is found too.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Role;
+use crate::id::JobId;
+use crate::lifecycle::{Cause, End, StopReason};
+use crate::name::NodeName;
+use crate::time::Timestamp;
+
+/// Which nodes a retry is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RetryMode {
+    /// Those that are dead, quarantined or cancelled, and those below that were skipped because of them.
+    #[default]
+    Failed,
+    /// This one and everything below it.
+    From(NodeName),
+    /// All of them.
+    All,
+}
+
+impl RetryMode {
+    /// The stored form.
+    pub fn to_stored(&self) -> String {
+        // A name always has a JSON form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// The text is not JSON of that shape: the row is corrupt.
+    pub fn from_stored(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+}
+
+impl fmt::Display for RetryMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed => f.write_str("what failed"),
+            Self::From(node) => write!(f, "from {node}"),
+            Self::All => f.write_str("all"),
+        }
+    }
+}
+
+/// A graph as the plan of its retry sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryView {
+    /// Its generation.
+    pub generation: u32,
+    /// What holds it back.
+    pub stop: Option<StopReason>,
+    /// Whether its undos have been decided about: they have begun, or were passed over.
+    pub is_undone: bool,
+    /// The retry that is under way.
+    pub retrying: Option<Retrying>,
+    /// Its nodes, in the order of their enqueue, `end` left out.
+    pub nodes: Vec<RetryNode>,
+    /// The places of a parent and a child, for each edge but those to `end`.
+    pub edges: Vec<(usize, usize)>,
+}
+
+/// A retry under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retrying {
+    /// Which nodes it is for.
+    pub mode: RetryMode,
+    /// When it began.
+    pub since: Timestamp,
+}
+
+/// A node of a [`RetryView`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryNode {
+    /// Its job.
+    pub job: JobId,
+    /// Its name.
+    pub name: NodeName,
+    /// What it is to the graph.
+    pub role: Role,
+    /// Whether it is a run that has something in its journal.
+    pub has_journal: bool,
+    /// How it ended, if it has.
+    pub ended: Option<RetryNodeEnd>,
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryNodeEnd {
+    /// How.
+    pub end: End,
+    /// Why.
+    pub cause: Option<Cause>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Which nodes are to be re-armed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryPlan {
+    /// From the bottom up: a node comes before its parents.
+    pub nodes: Vec<JobId>,
+    /// Those among them that the graph's `end` must wait for by an edge of its own, since nothing below them will.
+    pub holding: HashSet<JobId>,
+    /// Whether a cancel or a failure holds nodes back that have not ended: to lift it is something to do, too.
+    pub lifts: bool,
+}
+
+impl RetryPlan {
+    /// Whether there is nothing to retry.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && !self.lifts
+    }
+}
+
+/// Why a graph cannot be retried as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RetryRefusal {
+    /// There is no node of this name.
+    #[error("it has no node {0}")]
+    UnknownNode(NodeName),
+    /// Its undos have been decided about: what they reverse, or would have, does not come back by running nodes again.
+    #[error("its undos have begun or were passed over: restart it as a new graph")]
+    Undone,
+    /// A node is a run that has begun: its journal would be replayed to the same end.
+    #[error("its node {0} is a run that has begun, and its journal would be replayed to the same end")]
+    HasBegun(NodeName),
+}
+
+/// Plans a retry of this mode. `since` is when it began, if it has: what has ended later is left alone, unless it was skipped
+/// or cancelled for a reason that the retry takes away.
+///
+/// # Errors
+/// It cannot be retried so; nothing is to be written then.
+pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
+    if shape.is_undone {
+        return Err(RetryRefusal::Undone);
+    }
+    let chosen = choose(shape, mode, since)?;
+    if let Some((node, _)) = shape.nodes.iter().zip(&chosen).find(|(node, chosen)| **chosen && node.has_journal) {
+        return Err(RetryRefusal::HasBegun(node.name.clone()));
+    }
+    let order = top_down(shape);
+    let is_open = shape.nodes.iter().any(|node| node.ended.is_none() && !node.role.has(Role::UNDO));
+    let lifts = is_open && matches!(shape.stop, Some(StopReason::Cancel | StopReason::Fail));
+    let mut plan = RetryPlan { lifts, ..RetryPlan::default() };
+    let (mut has_child, mut is_awaited) = (vec![false; shape.nodes.len()], vec![false; shape.nodes.len()]);
+    for &(parent, child) in &shape.edges {
+        has_child[parent] = true;
+        // A child that needs all its parents ends after this one, and holds the end by itself or by its own children.
+        is_awaited[parent] |= chosen[child] && !shape.nodes[child].role.has(Role::AT_LEAST);
+    }
+    for at in order.into_iter().rev().filter(|at| chosen[*at]) {
+        let job = shape.nodes[at].job;
+        plan.nodes.push(job);
+        if has_child[at] && !is_awaited[at] {
+            plan.holding.insert(job);
+        }
+    }
+    Ok(plan)
+}
+
+/// Whether each node is to be re-armed.
+fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<Vec<bool>, RetryRefusal> {
+    let within = match mode {
+        RetryMode::Failed | RetryMode::All => vec![true; shape.nodes.len()],
+        RetryMode::From(name) => {
+            let from = shape.nodes.iter().position(|node| node.name == *name);
+            below(shape, from.ok_or_else(|| RetryRefusal::UnknownNode(name.clone()))?)
+        }
+    };
+    let is_meant = |end: &RetryNodeEnd| {
+        let counts = *mode != RetryMode::Failed || end.end.is_failure() || end.end == End::Cancelled;
+        counts && (since.is_none_or(|since| end.at <= since) || was_stopped(end))
+    };
+    let mut chosen: Vec<bool> = shape
+        .nodes
+        .iter()
+        .zip(within)
+        .map(|(node, within)| within && node.ended.as_ref().is_some_and(is_meant))
+        .collect();
+    // What was skipped because of a parent is decided anew with it.
+    let parents = neighbours(shape, |(parent, child)| (child, parent));
+    for at in top_down(shape) {
+        if shape.nodes[at].ended.as_ref().is_some_and(was_skipped) {
+            chosen[at] |= parents[at].iter().any(|parent| chosen[*parent] || shape.nodes[*parent].ended.is_none());
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether a stop that the retry lifts has ended it, perhaps by a decision that was under way as the retry began.
+fn was_stopped(end: &RetryNodeEnd) -> bool {
+    end.end == End::Cancelled && matches!(end.cause, Some(Cause::GraphStopped { .. }))
+}
+
+/// Whether its parents had it skipped.
+fn was_skipped(end: &RetryNodeEnd) -> bool {
+    matches!(end.end, End::Skipped(_)) && !matches!(end.cause, Some(Cause::Itself { .. }))
+}
+
+/// Whether each node is this one or below it.
+fn below(shape: &RetryView, from: usize) -> Vec<bool> {
+    let children = neighbours(shape, |edge| edge);
+    let mut is_below = vec![false; shape.nodes.len()];
+    let mut ahead = vec![from];
+    while let Some(at) = ahead.pop() {
+        if !std::mem::replace(&mut is_below[at], true) {
+            ahead.extend(&children[at]);
+        }
+    }
+    is_below
+}
+
+/// The places of all nodes, each behind its parents. A graph has no cycles; of one that has, some nodes would be left out.
+fn top_down(shape: &RetryView) -> Vec<usize> {
+    let children = neighbours(shape, |edge| edge);
+    let mut left = vec![0_usize; shape.nodes.len()];
+    shape.edges.iter().for_each(|(_, child)| left[*child] += 1);
+    let mut order: Vec<usize> = (0..shape.nodes.len()).filter(|at| left[*at] == 0).collect();
+    let mut looked = 0;
+    while let Some(&at) = order.get(looked) {
+        looked += 1;
+        for &child in &children[at] {
+            left[child] -= 1;
+            if left[child] == 0 {
+                order.push(child);
+            }
+        }
+    }
+    order
+}
+
+/// For each node the others at its edges, by a function from an edge to a node and another.
+fn neighbours(shape: &RetryView, of: impl Fn((usize, usize)) -> (usize, usize)) -> Vec<Vec<usize>> {
+    let mut lists = vec![Vec::new(); shape.nodes.len()];
+    for edge in &shape.edges {
+        let (node, other) = of(*edge);
+        lists[node].push(other);
+    }
+    lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::SkipKind;
+
+    const SINCE: Timestamp = Timestamp::from_micros(100);
+
+    fn id(at: usize) -> JobId {
+        JobId::from_bytes([at as u8; 16])
+    }
+
+    fn name(at: usize) -> NodeName {
+        NodeName::from_stored(&format!("n{at}"))
+    }
+
+    /// Nodes by their ends and causes, and the edges between their places.
+    fn shape(ends: &[Option<(End, Option<Cause>)>], edges: &[(usize, usize)]) -> RetryView {
+        let node = |(at, end): (usize, &Option<(End, Option<Cause>)>)| RetryNode {
+            job: id(at),
+            name: name(at),
+            role: Role::PLAIN,
+            has_journal: false,
+            ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
+        };
+        let nodes = ends.iter().enumerate().map(node).collect();
+        RetryView { generation: 1, stop: None, is_undone: false, retrying: None, nodes, edges: edges.to_vec() }
+    }
+
+    fn planned(shape: &RetryView, mode: &RetryMode) -> Vec<JobId> {
+        plan_retry(shape, mode, Some(SINCE)).unwrap().nodes
+    }
+
+    fn ok() -> Option<(End, Option<Cause>)> {
+        Some((End::Succeeded, None))
+    }
+
+    fn dead() -> Option<(End, Option<Cause>)> {
+        Some((End::Dead, Some(Cause::Exhausted)))
+    }
+
+    fn skipped(kind: SkipKind, parent: usize) -> Option<(End, Option<Cause>)> {
+        Some((End::Skipped(kind), Some(Cause::Parent { node: name(parent), end: End::Dead })))
+    }
+
+    #[test]
+    fn a_graph_whose_undos_were_decided_about_is_not_retried() {
+        let mut shape = shape(&[dead(), None], &[]);
+        shape.nodes[1].role = Role::UNDO;
+        assert_eq!(planned(&shape, &RetryMode::All), [id(0)], "an undo that waits is no part of it");
+        shape.is_undone = true;
+        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None), Err(RetryRefusal::Undone));
+    }
+
+    #[test]
+    fn what_failed_runs_again_with_what_was_skipped_below_it_from_the_bottom_up() {
+        let shape = shape(
+            &[ok(), dead(), skipped(SkipKind::Upstream, 1), skipped(SkipKind::Upstream, 2), ok()],
+            &[(0, 1), (1, 2), (2, 3), (0, 4)],
+        );
+        assert_eq!(planned(&shape, &RetryMode::Failed), [id(3), id(2), id(1)]);
+        assert_eq!(planned(&shape, &RetryMode::From(name(2))), [id(3), id(2)]);
+        assert_eq!(planned(&shape, &RetryMode::All).len(), 5);
+        assert!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().holding.is_empty());
+    }
+
+    #[test]
+    fn a_skip_by_its_own_handler_or_of_a_branch_that_stays_untaken_is_kept() {
+        let itself = Some((End::Skipped(SkipKind::Untaken), Some(Cause::Itself { reason: "no".into() })));
+        let shape = shape(
+            &[dead(), itself, ok(), skipped(SkipKind::Untaken, 2), skipped(SkipKind::Untaken, 0)],
+            &[(0, 1), (2, 3), (0, 4)],
+        );
+        assert_eq!(planned(&shape, &RetryMode::Failed), [id(4), id(0)]);
+    }
+
+    #[test]
+    fn the_end_waits_for_a_node_whose_children_will_not() {
+        // The handler of the failure has succeeded and stays, so nobody below would hold the end.
+        let mut shape = shape(&[dead(), ok(), skipped(SkipKind::Upstream, 0), dead()], &[(0, 1), (2, 3)]);
+        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().holding, HashSet::from([id(0)]));
+        shape.nodes[3].role = Role::AT_LEAST;
+        shape.edges.push((0, 3));
+        assert!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().holding.contains(&id(0)), "it may start without");
+    }
+
+    #[test]
+    fn what_ends_while_it_is_retried_is_left_alone_but_what_the_stop_or_the_retry_itself_did() {
+        let later = Timestamp::from_micros(101);
+        let mut shape = shape(&[dead(), dead(), skipped(SkipKind::Upstream, 3), None, dead()], &[(3, 2)]);
+        for node in &mut shape.nodes {
+            node.ended.iter_mut().for_each(|end| end.at = later);
+        }
+        assert_eq!(planned(&shape, &RetryMode::Failed), [id(2)], "its parent waits again");
+        let cause = Some(Cause::GraphStopped { stop: StopReason::Cancel });
+        shape.nodes[1].ended = Some(RetryNodeEnd { end: End::Cancelled, cause, at: later });
+        assert_eq!(planned(&shape, &RetryMode::Failed), [id(2), id(1)]);
+        assert_eq!(plan_retry(&shape, &RetryMode::Failed, Some(later)).unwrap().nodes.len(), 4);
+    }
+
+    #[test]
+    fn to_lift_a_cancel_is_something_to_do_while_a_node_has_not_ended() {
+        let mut shape = shape(&[ok(), None], &[]);
+        assert!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().is_empty());
+        shape.stop = Some(StopReason::Cancel);
+        assert!(!plan_retry(&shape, &RetryMode::Failed, None).unwrap().is_empty());
+        shape.nodes[1].ended = shape.nodes[0].ended.clone();
+        assert!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_unknown_node_and_a_run_that_has_begun_are_refused_by_name() {
+        let mut shape = shape(&[dead(), ok()], &[]);
+        let unknown = plan_retry(&shape, &RetryMode::From(name(7)), None);
+        assert_eq!(unknown, Err(RetryRefusal::UnknownNode(name(7))));
+        shape.nodes[0].has_journal = true;
+        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None), Err(RetryRefusal::HasBegun(name(0))));
+        assert_eq!(plan_retry(&shape, &RetryMode::From(name(1)), None).unwrap().nodes, [id(1)]);
+    }
+
+    #[test]
+    fn a_mode_is_stored_as_json_and_read_back() {
+        for (mode, text) in [
+            (RetryMode::Failed, r#""failed""#),
+            (RetryMode::From(name(1)), r#"{"from":"n1"}"#),
+            (RetryMode::All, r#""all""#),
+        ] {
+            assert_eq!(mode.to_stored(), text);
+            assert_eq!(RetryMode::from_stored(text).unwrap(), mode);
+        }
+        assert!(RetryMode::from_stored("some").is_err());
+    }
+}

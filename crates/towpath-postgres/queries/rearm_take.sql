@@ -1,0 +1,17 @@
+-- Lets nodes wait anew that have ended. What was kept of their ends goes; a deadline that has passed is lifted.
+-- $1 bigint[] jobs (keys), $2 bigint now (us). Returns nothing. Locks: those rows.
+-- Index: ended (job), output (job), job (key), deadline (job), node (job).
+with gone as (
+  delete from towpath.ended where job = any($1::bigint[]) returning job, attempt
+), left_behind as (
+  delete from towpath.output where job = any($1::bigint[])
+), lifted as (
+  update towpath.job set deadline = null where key = any($1::bigint[]) and deadline <= $2::bigint
+), watch as (
+  insert into towpath.deadline (job, at)
+  select key, deadline from towpath.job where key = any($1::bigint[]) and deadline > $2::bigint
+  on conflict do nothing
+)
+update towpath.node n set phase = 0, attempt = greatest(n.attempt, g.attempt)
+from gone g
+where n.job = g.job

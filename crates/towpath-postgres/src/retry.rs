@@ -1,0 +1,224 @@
+//! Retries a graph in place: holds it back, lets nodes wait anew, lets it go on.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use towpath_core::store::Changed;
+use towpath_core::{
+    Condition, GraphId, JobId, NodeName, Payload, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Role, State,
+    StopReason, Timestamp,
+};
+use uuid::Uuid;
+
+use crate::apply::Orders;
+use crate::error::Fault;
+use crate::queries::Query;
+use crate::rows::{count, end, parsed, state, stop};
+use crate::session::Session;
+use crate::turn::lock_nodes;
+
+/// A locked graph that is to be retried, or is.
+struct Looked {
+    graph: i64,
+    generation: u32,
+    retrying: Option<Retrying>,
+    /// The key of its `end`.
+    end: i64,
+}
+
+impl Orders<'_> {
+    async fn look(&self, id: GraphId) -> Result<Option<Looked>, Fault> {
+        let Some((graph, _)) = self.graph(id).await? else { return Ok(None) };
+        let row = self.session.one(Query::RetryLook, &[&graph]).await?;
+        let generation = count(row.try_get(0)?);
+        Ok(Some(Looked { graph, generation, retrying: retrying(&row, 1)?, end: row.try_get(3)? }))
+    }
+
+    pub(crate) async fn begin_retry(
+        &mut self,
+        id: GraphId,
+        mode: &RetryMode,
+        grace: Duration,
+    ) -> Result<Changed, Fault> {
+        let Some(looked) = self.look(id).await? else { return Ok(Changed::Unknown) };
+        let Looked { graph, generation, end, .. } = looked;
+        if let Some(retrying) = looked.retrying {
+            return Ok(Changed::Retrying { retrying, generation });
+        }
+        self.lock_nodes_of(graph).await?;
+        let (session, now, order) = (self.session, self.now, self.order);
+        let reason = StopReason::Retry.code();
+        session.run(Query::StopReplace, &[&graph, &reason, &now, &order.actor, &order.reason]).await?;
+        let due = (Timestamp::from_micros(now) + grace).as_micros();
+        session.run(Query::RetryBegin, &[&graph, &end, &now, &due, &mode.to_stored()]).await?;
+        self.take_back_decisions(graph).await?;
+        let retrying = Retrying { mode: mode.clone(), since: Timestamp::from_micros(now) };
+        Ok(Changed::Retrying { retrying, generation })
+    }
+
+    /// Takes a graph's nodes back that came for a decision about their parents or their graph.
+    pub(crate) async fn take_back_decisions(&mut self, graph: i64) -> Result<(), Fault> {
+        for row in self.session.run(Query::RetryTakeBack, &[&graph]).await? {
+            self.lanes.push(row.try_get(0)?);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn rearm(
+        &mut self,
+        id: GraphId,
+        generation: u32,
+        nodes: &[JobId],
+        holding: &[JobId],
+    ) -> Result<Changed, Fault> {
+        let looked = self.look(id).await?.filter(|l| l.generation == generation && l.retrying.is_some());
+        let Some(Looked { graph, end, .. }) = looked else { return Ok(Changed::NotRetrying) };
+        let session = self.session;
+        let ids: Vec<Uuid> = nodes.iter().map(|id| id.as_uuid()).collect();
+        let mut keys: Vec<i64> = Vec::with_capacity(ids.len());
+        let mut held: HashSet<i64> = HashSet::new();
+        for row in session.run(Query::FindJobs, &[&ids]).await? {
+            let key: i64 = row.try_get(1)?;
+            if row.try_get::<_, Option<i64>>(2)? == Some(graph) && key != end {
+                keys.push(key);
+                if holding.contains(&JobId::from(row.try_get::<_, Uuid>(0)?)) {
+                    held.insert(key);
+                }
+            }
+        }
+        let children = keys_of(&session.run(Query::RearmChildren, &[&keys]).await?)?;
+        session.run(Query::LockRunning, &[&children]).await?;
+        let locked: Vec<i64> = keys.iter().copied().chain([end]).collect();
+        lock_nodes(session, &locked).await?;
+
+        let ended = keys_of(&session.run(Query::RearmLook, &[&keys]).await?)?;
+        session.run(Query::RearmUncount, &[&ended]).await?;
+        session.run(Query::RearmTake, &[&ended, &self.now]).await?;
+        let held: Vec<i64> = ended.iter().filter(|job| held.contains(job)).copied().collect();
+        if !held.is_empty() {
+            let verdicts = Condition::Finished.table().bits();
+            session.run(Query::RearmHold, &[&graph, &end, &held, &verdicts]).await?;
+        }
+        self.pull_back(&children).await?;
+        Ok(Changed::Rearmed { nodes: u32::try_from(ended.len()).unwrap_or(u32::MAX) })
+    }
+
+    /// Lets children wait again that were released and have not started, if a parent of theirs is to end first.
+    async fn pull_back(&self, children: &[i64]) -> Result<(), Fault> {
+        let session = self.session;
+        let freed = keys_of(&session.run(Query::RearmFreed, &[&children]).await?)?;
+        if freed.is_empty() {
+            return Ok(());
+        }
+        let (mut jobs, mut attempts): (Vec<i64>, Vec<i32>) = (Vec::new(), Vec::new());
+        for query in [Query::TakeIdle, Query::RearmStopped] {
+            for row in session.run(query, &[&freed]).await? {
+                jobs.push(row.try_get(0)?);
+                attempts.push(row.try_get(1)?);
+            }
+        }
+        if jobs.len() < freed.len() {
+            return Err(Fault::Again("a node was claimed just now"));
+        }
+        session.run(Query::RearmWait, &[&jobs, &attempts]).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn end_retry(&mut self, id: GraphId, generation: u32) -> Result<Changed, Fault> {
+        let looked = self.look(id).await?.filter(|l| l.generation == generation && l.retrying.is_some());
+        let Some(Looked { graph, .. }) = looked else { return Ok(Changed::NotRetrying) };
+        self.lock_nodes_of(graph).await?;
+        self.session.run(Query::RetryEnd, &[&graph]).await?;
+        self.recount(graph).await?;
+        Ok(Changed::Retried { generation: generation + 1 })
+    }
+
+    pub(crate) async fn replace_input(&mut self, id: JobId, input: &Payload) -> Result<Changed, Fault> {
+        let session = self.session;
+        let found = session.run(Query::FindJobs, &[&vec![id.as_uuid()]]).await?;
+        let Some(row) = found.first() else { return Ok(Changed::Unknown) };
+        let (job, graph): (i64, Option<i64>) = (row.try_get(1)?, row.try_get(2)?);
+        // Behind the lock on a graph that this order has begun to retry, or in whose retry it is.
+        let is_retried = match graph {
+            Some(graph) => retrying(&session.one(Query::RetryLook, &[&graph]).await?, 1)?.is_some(),
+            None => false,
+        };
+        match state(session.one(Query::StateOf, &[&vec![job]]).await?.try_get(1)?)? {
+            State::Ended(_) if !is_retried => return Ok(Changed::NotRetrying),
+            State::Ended(_) => {}
+            state => return Ok(Changed::Left(state)),
+        }
+        if session.run(Query::RearmLook, &[&vec![job]]).await?.is_empty() {
+            return Ok(Changed::HasBegun);
+        }
+        session.run(Query::EditInput, &[&job, &input.codec.code(), &&input.bytes[..]]).await?;
+        Ok(Changed::Edited)
+    }
+}
+
+fn keys_of(rows: &[Row]) -> Result<Vec<i64>, Fault> {
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// The mode and the start of a retry, if the graph is being retried.
+fn retrying(row: &Row, at: usize) -> Result<Option<Retrying>, Fault> {
+    let Some(mode) = row.try_get::<_, Option<&str>>(at)? else { return Ok(None) };
+    let mode = RetryMode::from_stored(mode)
+        .map_err(|e| Fault::corrupt("retry", format!("the mode of a retry cannot be read: {e}")))?;
+    Ok(Some(Retrying { mode, since: Timestamp::from_micros(row.try_get(at + 1)?) }))
+}
+
+pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<RetryView>, Fault> {
+    let found = session.run(Query::ShapeGraph, &[&id.as_uuid()]).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let graph: i64 = row.try_get(0)?;
+    let (nodes, edges) = futures_util::future::try_join(
+        session.run(Query::ShapeNodes, &[&graph]),
+        session.run(Query::ShapeEdges, &[&graph]),
+    )
+    .await?;
+    let mut places: HashMap<i64, usize> = HashMap::with_capacity(nodes.len());
+    for (at, row) in nodes.iter().enumerate() {
+        places.insert(row.try_get(0)?, at);
+    }
+    let mut joined = Vec::with_capacity(edges.len());
+    for row in &edges {
+        // `end` has no place.
+        if let (Some(parent), Some(child)) = (places.get(&row.try_get(0)?), places.get(&row.try_get(1)?)) {
+            joined.push((*parent, *child));
+        }
+    }
+    Ok(Some(RetryView {
+        generation: count(row.try_get(1)?),
+        stop: stop(row.try_get(4)?),
+        is_undone: row.try_get::<_, Option<i16>>(5)?.is_some(),
+        retrying: retrying(row, 2)?,
+        nodes: nodes.iter().map(shape_node).collect::<Result<_, _>>()?,
+        edges: joined,
+    }))
+}
+
+fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
+    let ended = match row.try_get::<_, Option<i16>>(5)? {
+        Some(code) => Some(RetryNodeEnd {
+            end: end(code)?,
+            cause: parsed(row.try_get(6)?),
+            at: Timestamp::from_micros(row.try_get(7)?),
+        }),
+        None => None,
+    };
+    Ok(RetryNode {
+        job: JobId::from(row.try_get::<_, Uuid>(1)?),
+        name: NodeName::from_stored(row.try_get(2)?),
+        role: Role::from_bits(row.try_get(3)?),
+        has_journal: row.try_get(4)?,
+        ended,
+    })
+}
+
+pub(crate) async fn retries(session: Session, limit: u32) -> Result<Vec<GraphId>, Fault> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let rows = session.run(Query::RetryList, &[&limit]).await?;
+    rows.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
+}

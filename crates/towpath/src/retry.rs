@@ -1,0 +1,177 @@
+//! Retries a graph in place: what failed runs again, and what succeeded stays.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use towpath_core::store::Changed;
+use towpath_core::{
+    GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Store, begin_retry, defaults, end_retry, limits,
+    plan_retry, rearm,
+};
+
+use crate::client::Client;
+use crate::error::RetryError;
+
+impl Client {
+    /// Runs a graph again in place: by default its nodes that are dead, quarantined or cancelled, with those below that were
+    /// skipped because of them. Outputs of the others stay; a cancel is lifted; the graph's generation rises. Await the
+    /// builder to do it.
+    ///
+    /// ```
+    /// # async fn f(client: towpath::Client, graph: towpath::GraphId) -> Result<(), Box<dyn std::error::Error>> {
+    /// let retried = client.retry_graph(graph).by("ann", "the disk is full no more").await?;
+    /// println!("{} nodes run again, in generation {}", retried.nodes, retried.generation);
+    /// let from = towpath::NodeName::new("charge")?;
+    /// client.retry_graph(graph).from(from).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn retry_graph(&self, graph: GraphId) -> RetryBuilder<'_> {
+        let by = ("client".to_owned(), String::new());
+        RetryBuilder { client: self, graph, mode: RetryMode::Failed, edit: None, by }
+    }
+}
+
+/// What a retry of a graph came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retried {
+    /// The generation that has begun, from 2.
+    pub generation: u32,
+    /// How many nodes wait again, or run.
+    pub nodes: u32,
+}
+
+/// A graph about to be retried. Await it.
+#[must_use = "a graph is retried when its builder is awaited"]
+pub struct RetryBuilder<'c> {
+    client: &'c Client,
+    graph: GraphId,
+    mode: RetryMode,
+    edit: Option<(JobId, Payload)>,
+    by: (String, String),
+}
+
+impl RetryBuilder<'_> {
+    /// Retries this node and everything below it, however they ended.
+    pub fn from(mut self, node: NodeName) -> Self {
+        self.mode = RetryMode::From(node);
+        self
+    }
+
+    /// Retries every node that has ended.
+    pub fn all(mut self) -> Self {
+        self.mode = RetryMode::All;
+        self
+    }
+
+    /// Says who does it and why, for the audit.
+    pub fn by(mut self, actor: &str, reason: &str) -> Self {
+        self.by = (actor.into(), reason.into());
+        self
+    }
+
+    /// Gives one of the nodes another input, as the retry begins.
+    pub(crate) fn edit(mut self, job: JobId, input: Payload) -> Self {
+        self.edit = Some((job, input));
+        self
+    }
+}
+
+impl<'c> IntoFuture for RetryBuilder<'c> {
+    type Output = Result<Retried, RetryError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'c>>;
+
+    /// # Cancel safety
+    /// Dropped, the retry may have begun and holds the graph back; asking again carries it on, and workers do after 30 s.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { retry(self.client.store(), self.graph, self.mode, self.edit, &self.by).await })
+    }
+}
+
+/// Retries a graph, once a retry that is under way, for others of its nodes perhaps, is over.
+async fn retry(
+    store: &Arc<dyn Store>,
+    id: GraphId,
+    mode: RetryMode,
+    edit: Option<(JobId, Payload)>,
+    by: &(String, String),
+) -> Result<Retried, RetryError> {
+    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
+    if let Some(under_way) = shape.retrying {
+        let is_the_same = under_way.mode == mode && edit.is_none();
+        let retried = carry_on(store, id, by).await?;
+        if is_the_same && let Some(retried) = retried {
+            return Ok(retried);
+        }
+    }
+    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
+    let plan = plan_retry(&shape, &mode, None).map_err(|why| RetryError::Graph { id, why })?;
+    if plan.is_empty() {
+        return Err(RetryError::Nothing { id, mode });
+    }
+    let order = begin_retry(id, mode, edit, &by.0, &by.1);
+    match store.apply(order).await?.changes.first() {
+        Some(Changed::Retrying { .. }) => {}
+        _ => return Err(RetryError::UnknownGraph { id }),
+    }
+    carry_on(store, id, by).await?.ok_or(RetryError::CutShort { id })
+}
+
+/// Carries a retry to its end that has begun, perhaps elsewhere. `None` if there is none, or somebody has lifted it.
+///
+/// # Errors
+/// The store could not do it; the graph is held back until somebody carries on.
+pub(crate) async fn carry_on(
+    store: &Arc<dyn Store>,
+    id: GraphId,
+    (actor, reason): &(String, String),
+) -> Result<Option<Retried>, RetryError> {
+    let mut nodes = 0;
+    loop {
+        let Some(shape) = store.retry_view(id).await? else { return Err(RetryError::UnknownGraph { id }) };
+        let Some(Retrying { mode, since }) = &shape.retrying else { return Ok(None) };
+        // What has come in the way since it began is not retried; the graph goes on all the same.
+        let planned = plan_retry(&shape, mode, Some(*since)).map_err(|why| RetryError::Graph { id, why });
+        let mut moved = 0;
+        if let Ok(plan) = &planned {
+            for order in rearm(id, shape.generation, plan, actor, reason) {
+                match store.apply(order).await?.changes.first() {
+                    Some(Changed::Rearmed { nodes }) => moved += nodes,
+                    _ => return Ok(None),
+                }
+            }
+        }
+        nodes += moved;
+        if moved == 0 {
+            return match store.apply(end_retry(id, shape.generation, actor, reason)).await?.changes.first() {
+                Some(Changed::Retried { generation }) => {
+                    planned.map(|_| Some(Retried { generation: *generation, nodes }))
+                }
+                _ => Ok(None),
+            };
+        }
+    }
+}
+
+/// Carries on retries that nobody has carried to their end, and those that the graphs' own rules have put off until now.
+pub(crate) async fn carry_on_due(store: &Arc<dyn Store>) {
+    let graphs = match store.retries(limits::RETRIES_LOOK_MAX).await {
+        Ok(graphs) => graphs,
+        Err(error) => {
+            tracing::warn!(%error, "cannot look for retries of graphs; trying again");
+            return;
+        }
+    };
+    let by = (defaults::ACTOR.to_owned(), "a retry that was due".to_owned());
+    for graph in graphs {
+        match carry_on(store, graph, &by).await {
+            Ok(Some(retried)) => {
+                tracing::info!(%graph, generation = retried.generation, nodes = retried.nodes, "retried a graph");
+            }
+            Ok(None) | Err(RetryError::UnknownGraph { .. }) => {}
+            Err(error) => tracing::warn!(%graph, %error, "cannot carry a retry on; trying again"),
+        }
+    }
+}

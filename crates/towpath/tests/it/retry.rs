@@ -1,0 +1,163 @@
+//! Graphs that are retried in place and restarted, by the public API.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use towpath::core::store::{Change, Order};
+use towpath::{
+    Client, Context, Failure, Graph, GraphEnd, GraphId, Job, JobState, NodeName, RestartError, RetryError, RetryMode,
+    Worker, WorkerHandle,
+};
+
+use crate::stores::{Subject, on_every_store};
+
+on_every_store!(
+    a_graph_is_retried_and_what_succeeded_stays,
+    a_node_is_requeued_with_another_input_and_all_below_it_runs_again,
+    what_cannot_be_retried_is_refused_by_name,
+    a_retry_that_nobody_carries_on_is_carried_on_by_a_worker,
+    a_graph_is_restarted_under_another_id,
+);
+
+/// Fails while it is told to, or for an odd number.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "charge", output = u64, attempts = 1)]
+struct Charge(u64);
+
+struct Shop {
+    is_down: AtomicBool,
+    runs: AtomicU32,
+}
+
+fn worker(client: &Client, shop: &Arc<Shop>) -> WorkerHandle {
+    let shop = Arc::clone(shop);
+    let handle = move |job: Charge, _: Context| {
+        let shop = Arc::clone(&shop);
+        async move {
+            shop.runs.fetch_add(1, Ordering::SeqCst);
+            if shop.is_down.load(Ordering::SeqCst) || !job.0.is_multiple_of(2) {
+                Err(Failure::new("down"))
+            } else {
+                Ok(job.0)
+            }
+        }
+    };
+    Worker::builder(client).handle(handle).start().unwrap()
+}
+
+fn shop(is_down: bool) -> Arc<Shop> {
+    Arc::new(Shop { is_down: AtomicBool::new(is_down), runs: AtomicU32::new(0) })
+}
+
+fn name(name: &str) -> NodeName {
+    NodeName::new(name).unwrap()
+}
+
+/// `a`, then `b` with this number, then `c`.
+async fn chain(client: &Client, number: u64) -> GraphId {
+    let graph = Graph::builder("chain");
+    let id = graph.id();
+    let a = graph.node("a", &Charge(2));
+    let b = graph.node("b", &Charge(number)).after(&a);
+    graph.node("c", &Charge(6)).after(&b);
+    graph.enqueue(client).await.unwrap();
+    id
+}
+
+async fn states(client: &Client, graph: GraphId) -> Vec<&'static str> {
+    let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+    detail.nodes.iter().map(|node| node.state.word()).collect()
+}
+
+async fn a_graph_is_retried_and_what_succeeded_stays(subject: Subject) {
+    let client = &subject.client;
+    let shop = shop(true);
+    let worker = worker(client, &shop);
+    let graph = chain(client, 4).await;
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Failed);
+    assert_eq!(states(client, graph).await, ["dead", "skipped", "skipped"]);
+    shop.is_down.store(false, Ordering::SeqCst);
+    let retried = client.retry_graph(graph).by("ann", "it is up").await.unwrap();
+    assert_eq!((retried.generation, retried.nodes), (2, 3));
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(shop.runs.load(Ordering::SeqCst), 4);
+    let retried = client.retry_graph(graph).from(name("b")).await.unwrap();
+    assert_eq!((retried.generation, retried.nodes), (3, 2));
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(shop.runs.load(Ordering::SeqCst), 6);
+    let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+    assert_eq!(detail.line.generation, 3);
+    worker.shutdown().await;
+}
+
+async fn a_node_is_requeued_with_another_input_and_all_below_it_runs_again(subject: Subject) {
+    let client = &subject.client;
+    let shop = shop(false);
+    let worker = worker(client, &shop);
+    let graph = chain(client, 3).await;
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Failed);
+    let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+    let job = detail.nodes[1].job;
+    client.requeue(job).input(&Charge(8)).by("ann", "it was odd").await.unwrap();
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(shop.runs.load(Ordering::SeqCst), 4);
+    let refused = client.requeue(job).await.unwrap_err();
+    assert!(matches!(refused, RetryError::Left { state: JobState::Ended(_), .. }), "{refused}");
+    worker.shutdown().await;
+}
+
+async fn what_cannot_be_retried_is_refused_by_name(subject: Subject) {
+    let client = &subject.client;
+    let nobody = Client::new_graph_id();
+    let refused = client.retry_graph(nobody).await.unwrap_err().to_string();
+    assert_eq!(refused, format!("there is no graph {nobody}: it was never enqueued, or has been pruned"));
+    let graph = chain(client, 4).await;
+    let refused = client.retry_graph(graph).await.unwrap_err().to_string();
+    assert!(refused.starts_with(&format!("there is nothing to retry in graph {graph} (what failed)")), "{refused}");
+    let refused = client.retry_graph(graph).from(name("z")).await.unwrap_err().to_string();
+    assert_eq!(refused, format!("graph {graph} is not retried: it has no node z"));
+    let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+    assert_eq!((detail.line.stop, detail.line.generation), (None, 1), "nothing was written");
+}
+
+async fn a_retry_that_nobody_carries_on_is_carried_on_by_a_worker(subject: Subject) {
+    let client = &subject.client;
+    let shop = shop(true);
+    let first = worker(client, &shop);
+    let graph = chain(client, 4).await;
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Failed);
+    first.shutdown().await;
+    shop.is_down.store(false, Ordering::SeqCst);
+    // Somebody begins it and dies; its grace is over at once.
+    let change = Change::BeginRetry { graph, mode: RetryMode::Failed, grace: std::time::Duration::ZERO };
+    let order = Order { actor: "ann".into(), reason: String::new(), changes: vec![change] };
+    client.store().apply(order).await.unwrap();
+    let worker = worker(client, &shop);
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Succeeded);
+    let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+    assert_eq!((detail.line.stop, detail.line.generation), (None, 2));
+    worker.shutdown().await;
+}
+
+async fn a_graph_is_restarted_under_another_id(subject: Subject) {
+    let client = &subject.client;
+    let shop = shop(false);
+    let worker = worker(client, &shop);
+    let graph = chain(client, 4).await;
+    assert_eq!(client.wait_graph(graph).await.unwrap(), GraphEnd::Succeeded);
+    let id = Client::new_graph_id();
+    assert_eq!(client.restart_graph(graph).id(id).await.unwrap(), id);
+    assert_eq!(client.restart_graph(graph).id(id).await.unwrap(), id, "it is the same");
+    assert_eq!(client.wait_graph(id).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(shop.runs.load(Ordering::SeqCst), 6);
+    let old = client.inspect().graph(graph).await.unwrap().unwrap();
+    let new = client.inspect().graph(id).await.unwrap().unwrap();
+    assert_eq!((old.restarts, new.line.restart_of), (vec![id], Some(graph)));
+    assert!(old.nodes.iter().zip(&new.nodes).all(|(old, new)| old.name == new.name && old.job != new.job));
+    let taken = client.restart_graph(id).id(graph).await.unwrap_err();
+    assert!(matches!(taken, RestartError::Enqueue(_)), "{taken}");
+    let nobody = client.restart_graph(Client::new_graph_id()).await.unwrap_err();
+    assert!(matches!(nobody, RestartError::UnknownGraph { .. }), "{nobody}");
+    worker.shutdown().await;
+}
