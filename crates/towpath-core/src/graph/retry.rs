@@ -145,7 +145,8 @@ pub enum RetryRefusal {
 /// # Errors
 /// It cannot be retried so; nothing is to be written then.
 pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
-    if shape.is_undone {
+    let is_over = |node: &RetryNode| node.role.has(Role::UNDO) && node.ended.is_some();
+    if shape.is_undone || shape.nodes.iter().any(is_over) {
         return Err(RetryRefusal::Undone);
     }
     let chosen = choose(shape, mode, since)?;

@@ -213,7 +213,7 @@ impl Model {
     /// Whether undos of it have begun or were passed over.
     pub(super) fn is_decided(&self) -> bool {
         let is_over = |node: &Node| node.guards.is_some() && node.stands != Stands::Waiting;
-        self.verdict.is_some() && self.nodes.iter().any(is_over)
+        self.nodes.iter().any(is_over)
     }
 
     /// The longest path to each node; parents come before their children.
