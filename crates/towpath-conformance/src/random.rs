@@ -473,8 +473,10 @@ impl RandomScript {
             6 => format!("ended {} {}", self.some_job(), self.some_job()),
             7 | 8 => format!("job {}", self.some_job()),
             9 | 10 => format!("graph {}", self.some_graph()),
-            11 => match self.chance.below(8) {
+            11 => match self.chance.below(10) {
                 0 => "jobs limit=20".into(),
+                7 => "jobs limit=3 state=waiting".into(),
+                8 => "jobs limit=3 state=succeeded".into(),
                 1 => "counts most=9".into(),
                 2 => "jobs limit=20 state=ready".into(),
                 3 => "jobs limit=20 state=running".into(),

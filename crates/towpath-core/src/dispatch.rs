@@ -141,6 +141,12 @@ impl Dispatcher {
         self.traffic.is_crowded()
     }
 
+    /// Whether a turn would leave now while other handlers may be about to say something: a pump that lets them first sends
+    /// fewer and larger turns.
+    pub fn may_hear_more(&self) -> bool {
+        self.traffic.has_words_ready() && self.holding.running() > 1
+    }
+
     /// How many jobs handlers have in hand.
     pub fn running(&self) -> usize {
         self.holding.running()

@@ -1,5 +1,4 @@
 -- Locks a graph for an order.
--- $1 uuid id. Returns graph (key), stop (reason or null). Locks: the graph's row.
--- Index: graph (id), stop (graph).
-select g.graph, (select s.reason from towpath.stop s where s.graph = g.graph) as stop
-from towpath.graph g where g.id = $1::uuid for update
+-- $1 uuid id. Returns graph (key). Locks: the graph's row.
+-- Index: graph (id).
+select graph from towpath.graph where id = $1::uuid for update

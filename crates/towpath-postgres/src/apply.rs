@@ -243,8 +243,11 @@ impl Orders<'_> {
     pub(crate) async fn graph(&self, id: GraphId) -> Result<Option<(i64, Option<StopReason>)>, Fault> {
         let rows = self.session.run(Query::FindGraph, &[&id.as_uuid()]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
-        let held = stop(row.try_get(1)?);
-        Ok((held != Some(StopReason::Prune)).then_some((row.try_get(0)?, held)))
+        let graph: i64 = row.try_get(0)?;
+        let rows = self.session.run(Query::StopLook, &[&graph]).await?;
+        let held = rows.first().map(|row| row.try_get(0)).transpose()?;
+        let held = stop(held);
+        Ok((held != Some(StopReason::Prune)).then_some((graph, held)))
     }
 
     async fn stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {

@@ -189,7 +189,7 @@ impl Inspect for PostgresStore {
 /// So many ready jobs are found faster among all jobs than one by one.
 const READY_MANY: i32 = 100_000;
 
-/// Each list starts from what there is least of: a graph's nodes, an end other than success, the small tables of what is
+/// Each list starts from what there is least of: a graph's nodes, an end, the small tables of what is
 /// live, or the runs.
 async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Result<Vec<JobLine>, Fault> {
     let place = |wanted: State| State::ALL.iter().position(|state| *state == wanted);
@@ -210,6 +210,12 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
         Some(State::Ended(end)) if end != End::Succeeded => {
             let code = end.code();
             session.run(Query::JobListEnded, &[&page.after, &limit, &wanted, &queue, &kind, &code, &is_run]).await?
+        }
+        Some(State::Ended(_)) => {
+            session.run(Query::JobListSucceeded, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
+        }
+        Some(State::Waiting) => {
+            session.run(Query::JobListWaiting, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
         }
         _ if is_live => {
             session.run(Query::JobListLive, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?

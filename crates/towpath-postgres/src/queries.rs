@@ -145,6 +145,8 @@ queries! {
     JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
     JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
+    JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
+    JobListWaiting = "job_list_waiting" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
@@ -242,6 +244,7 @@ queries! {
     StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
+    StopLook = "stop_look" (INT8);
     StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);

@@ -127,7 +127,7 @@ fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
 /// So many ready jobs are found faster among all jobs than one by one.
 const READY_MANY: u32 = 100_000;
 
-/// Each list starts from what there is least of: a graph's nodes, an end other than success, the small tables of what is
+/// Each list starts from what there is least of: a graph's nodes, an end, the small tables of what is
 /// live, or the runs.
 fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>, Fault> {
     let (queue, kind) = (filter.queue.as_ref().map(Queue::as_str), filter.kind.as_ref().map(Kind::as_str));
@@ -144,6 +144,14 @@ fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>,
         Some(State::Ended(other)) if other != End::Succeeded => {
             let which = params![from, state, queue, kind, prune, end, length(page), other.code(), is_run];
             db.all(Query::JobListEnded, which, job_line)
+        }
+        Some(State::Ended(_)) => {
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            db.all(Query::JobListSucceeded, which, job_line)
+        }
+        Some(State::Waiting) => {
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            db.all(Query::JobListWaiting, which, job_line)
         }
         Some(State::Running | State::Blocked) => {
             let which = params![from, state, queue, kind, prune, end, length(page), is_run];

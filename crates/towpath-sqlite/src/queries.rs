@@ -105,6 +105,8 @@ queries! {
     JobListLive = "job_list_live",
     JobListOfGraph = "job_list_of_graph",
     JobListRuns = "job_list_runs",
+    JobListSucceeded = "job_list_succeeded",
+    JobListWaiting = "job_list_waiting",
     JobRead = "job_read",
     JobRules = "job_rules",
     JobSame = "job_same",

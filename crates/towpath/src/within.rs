@@ -3,6 +3,7 @@
 //! The store sends one statement more on the application's connection; nothing here begins or ends a transaction. Workers
 //! are woken after the commit ([`Wake::ring`]), or else find the work at their next poll.
 
+#[cfg(feature = "postgres")]
 use std::error::Error as StdError;
 use std::future::Future;
 

@@ -60,6 +60,7 @@ pub(crate) async fn steps_of_many(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let worker = worker(&subject)?;
     warm(&subject).await?;
+    let (commits_before, time_before) = subject.commits();
     let started = Instant::now();
     let clients = (0..AT_ONCE).map(|client| {
         let subject = &subject.client;
@@ -73,10 +74,15 @@ pub(crate) async fn steps_of_many(place: &Place) -> Result<Figure> {
     });
     futures_util::future::try_join_all(clients).await?;
     let took = started.elapsed();
+    let (commits_after, time_after) = subject.commits();
     worker.shutdown().await;
     subject.remove().await?;
     let n = AT_ONCE * ROUNDS * 10;
-    Ok(Figure::new("run_steps", n as f64 / took.as_secs_f64(), "steps/s", n).with("at_once", AT_ONCE))
+    Ok(Figure::new("run_steps", n as f64 / took.as_secs_f64(), "steps/s", n)
+        .with("at_once", AT_ONCE)
+        .with("ms", millis(took))
+        .with("durable_commits", commits_after - commits_before)
+        .with("ms_in_commits", millis(time_after.saturating_sub(time_before))))
 }
 
 /// One run of ten steps, alone.

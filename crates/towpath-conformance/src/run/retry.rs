@@ -46,7 +46,7 @@ impl<S: Subject> Runner<S> {
                 Err(refusal) => return Ok(vec![format!("{graph} is not retried: {refusal}")]),
             }
         }
-        let mut lines = self.apply(begin_retry(id, mode, None, &actor, &reason), &[graph.clone()]).await?;
+        let mut lines = self.apply(begin_retry(id, mode, None, &actor, &reason), std::slice::from_ref(&graph)).await?;
         for _ in 0..looks {
             let Some(shape) = self.retry_view(id).await? else { break };
             let Some(Retrying { mode, since }) = &shape.retrying else { break };
@@ -59,11 +59,13 @@ impl<S: Subject> Runner<S> {
                 }
             };
             if plan.nodes.is_empty() {
-                lines.extend(self.apply(end_retry(id, generation, &actor, &reason), &[graph.clone()]).await?);
+                lines.extend(
+                    self.apply(end_retry(id, generation, &actor, &reason), std::slice::from_ref(&graph)).await?,
+                );
                 break;
             }
             for order in rearm(id, generation, &plan, &actor, &reason) {
-                lines.extend(self.apply(order, &[graph.clone()]).await?);
+                lines.extend(self.apply(order, std::slice::from_ref(&graph)).await?);
             }
         }
         Ok(lines)

@@ -237,6 +237,11 @@ impl Traffic {
         self.said_last_turn >= BUSY
     }
 
+    /// Whether there is something to say and nothing under way.
+    pub(super) fn has_words_ready(&self) -> bool {
+        !self.outbox.is_empty() && self.pending.is_none()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.outbox.is_empty() && self.pending.is_none()
     }

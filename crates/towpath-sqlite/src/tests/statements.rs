@@ -32,8 +32,17 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let conn = Connection::open(folder.path().join("work.db")).unwrap();
     // These read tables that stay small, or are questions of people, who page and stop counting somewhere.
     let small = ["WorkerLeases", "WorkerList", "Peers", "StopFind", "BlockedByOthers", "QueueList", "Census"];
-    let people =
-        ["JobList", "JobListLive", "StateCounts", "ReadyMany", "GraphList", "AuditList", "GraphEdges", "GraphNodes"];
+    let people = [
+        "JobList",
+        "JobListLive",
+        "JobListWaiting",
+        "StateCounts",
+        "ReadyMany",
+        "GraphList",
+        "AuditList",
+        "GraphEdges",
+        "GraphNodes",
+    ];
     // A graph's nodes come by name and are put in order; each reads one graph.
     let sorted = [
         "NodeList",

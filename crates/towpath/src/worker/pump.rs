@@ -63,6 +63,9 @@ pub(super) struct Pump {
     clock: (Timestamp, Instant),
 }
 
+/// How often other tasks are let before a turn leaves.
+const ROUNDS_MAX: usize = 8;
+
 type Exchange = Pin<Box<dyn Future<Output = Event> + Send>>;
 
 impl Pump {
@@ -112,6 +115,7 @@ impl Pump {
         tokio::pin!(sleep);
         let mut inbox = Vec::new();
         loop {
+            self.let_others_speak().await;
             let now = self.started.elapsed();
             let poll = if hints.is_deaf() { defaults::POLL_DEAF } else { defaults::POLL };
             self.dispatcher.poll_every(poll, now);
@@ -150,6 +154,22 @@ impl Pump {
                 }
                 hint = hints.next() => self.hint(hint, &mut hints),
                 () = &mut sleep => {}
+            }
+        }
+    }
+
+    /// Before a turn leaves, handlers that are about to report may: what they say rides with it. Each round lets the tasks
+    /// that are ready run once; the first that brings nothing is the last.
+    async fn let_others_speak(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            if !self.dispatcher.may_hear_more() {
+                return;
+            }
+            tokio::task::yield_now().await;
+            let Ok(first) = self.inbox.try_recv() else { return };
+            self.take(first);
+            while let Ok(message) = self.inbox.try_recv() {
+                self.take(message);
             }
         }
     }
