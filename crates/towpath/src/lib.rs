@@ -130,17 +130,15 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
 
-<<<<<<< HEAD
 /// What the guide to graphs shows compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/graphs.md")]
 pub struct GuideToGraphs;
-=======
+
 /// What the guide to jobs shows compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/jobs.md")]
 pub struct GuideToJobs;
->>>>>>> main
 
 /// What the guide to testing shows compiles and runs.
 #[cfg(doctest)]
