@@ -151,8 +151,8 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount" | "prune"
-            | "corrupt" => self.operate(&verb, args, body).await?,
+            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
+            | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "retry" => self.retry(args).await?,
             "restart" => self.restart(args).await?,

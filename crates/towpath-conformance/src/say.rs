@@ -8,8 +8,8 @@ use towpath_core::store::{
     Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
-    Codec, Count, End, GraphRules, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
-    Timestamp, Why,
+    Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
+    Timestamp, Undoing, Why,
 };
 
 use crate::names::Names;
@@ -148,6 +148,26 @@ fn graph_rules(line: Line, rules: &GraphRules) -> Line {
     line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us))
 }
 
+/// How the undos of a graph stand; those that wait by what they guard and its rank.
+fn undos(line: Line, undoing: &Undoing) -> Line {
+    let waiting = undoing.waiting.iter().map(|guard| {
+        let stands = match guard.guarded {
+            Guarded::Started => "",
+            Guarded::NeverStarted => "(never)",
+            Guarded::Committed => "(committed)",
+        };
+        format!("{}@{}{stands}", guard.node, guard.rank)
+    });
+    let mut waiting: Vec<String> = waiting.collect();
+    if let ([first, .., last], 20..) = (waiting.as_slice(), waiting.len()) {
+        waiting = vec![format!("{first}..{last}({})", waiting.len())];
+    }
+    line.maybe("undoing", undoing.verdict)
+        .maybe("rank", undoing.rank)
+        .count("running", undoing.running)
+        .maybe("undoes", (!waiting.is_empty()).then(|| waiting.join(",")))
+}
+
 fn counters(line: Line, counters: Counters) -> Line {
     line.count("attempt", counters.attempt).count("failures", counters.failures).count("crashes", counters.crashes)
 }
@@ -234,7 +254,9 @@ impl Say<'_> {
                 .end(),
             Why::Stopped { reason } => line.word(format!("stopped to {reason}")).end(),
             Why::Deadline => line.word("overdue").end(),
-            Why::End { counts: ended, rules } => graph_rules(line.word(counts(ended)), rules).end(),
+            Why::End { counts: ended, rules, undoing } => {
+                undos(graph_rules(line.word(counts(ended)), rules), undoing).end()
+            }
         }
     }
 
@@ -279,7 +301,7 @@ impl Say<'_> {
             .word(attempt.outcome.word())
             .pair("started", self.at(attempt.started_at))
             .pair("ended", self.at(attempt.ended_at))
-            .maybe("error", attempt.error.as_deref().map(quoted))
+            .maybe("error", attempt.error.as_deref().map(|error| quoted(&self.names.within(error))))
             .maybe("log", attempt.log.as_deref().map(quoted))
             .end()
     }
@@ -293,6 +315,7 @@ impl Say<'_> {
             .pair("nodes", graph.nodes)
             .maybe("name", (graph.name.as_str() != id).then_some(&graph.name))
             .maybe("stop", graph.stop)
+            .maybe("compensation", graph.compensation)
             .maybe("generation", (graph.generation != 1).then_some(graph.generation))
             .maybe("restart_of", graph.restart_of.map(|of| self.names.of(of)))
             .pair("created", self.at(graph.created_at))
@@ -325,6 +348,7 @@ impl Say<'_> {
         let line = line
             .maybe("kind", (node.kind.as_str() != "echo").then_some(&node.kind))
             .maybe("queue", (node.queue.as_str() != "default").then_some(&node.queue));
+        let line = line.maybe("undoes", node.guards.as_ref());
         let line = parents(line, &node.parents);
         counters(line, node.counters)
             .maybe("started", self.at_maybe(node.started_at))
@@ -477,6 +501,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("runs", census.runs)
         .count("entries", census.entries)
         .count("arrivals", census.arrivals)
+        .count("undos", census.undos)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

@@ -14,6 +14,7 @@ mod problem;
 mod restart;
 mod retry;
 mod shape;
+mod undo;
 
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
@@ -26,6 +27,7 @@ pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::restart;
 pub use retry::{RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, plan_retry};
 pub use shape::{Difference, Shape};
+pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -33,6 +35,7 @@ use std::time::Duration;
 use crate::defaults;
 use crate::id::GraphId;
 use crate::job::NewJob;
+use crate::lifecycle::StopReason;
 use crate::name::{GraphName, NodeName};
 use crate::payload::Payload;
 use crate::unique::Unique;
@@ -68,12 +71,20 @@ pub struct NewNode {
     pub need: Need,
     /// What its failure means to the graph.
     pub failure: FailureMode,
+    /// The node that it undoes, if it is an undo: it has no edges, and runs once the graph has failed or was
+    /// cancelled, if that node was started.
+    pub guards: Option<NodeName>,
 }
 
 impl NewNode {
     /// A node that needs all its parents and whose failure fails the graph.
     pub fn new(name: NodeName, job: NewJob) -> Self {
-        Self { name, job, need: Need::All, failure: FailureMode::Counts }
+        Self { name, job, need: Need::All, failure: FailureMode::Counts, guards: None }
+    }
+
+    /// An undo of another node.
+    pub fn undo(name: NodeName, job: NewJob, guards: NodeName) -> Self {
+        Self { guards: Some(guards), ..Self::new(name, job) }
     }
 }
 
@@ -184,7 +195,7 @@ impl Role {
     pub const AT_LEAST: Self = Self(4);
     /// The hidden last node.
     pub const END: Self = Self(8);
-    /// It reverses another node.
+    /// It undoes another node.
     pub const UNDO: Self = Self(16);
     /// Its output names branches.
     pub const GATE: Self = Self(32);
@@ -204,6 +215,21 @@ impl Role {
     /// Both sets of marks together.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Whether a stop for this reason holds such a node back. Neither a cancel nor a failure holds back an undo, and a
+    /// failure not those that handle it.
+    pub const fn is_held_by(self, stop: StopReason) -> bool {
+        self.0 & Self::spared_by(stop).0 == 0
+    }
+
+    /// The marks of nodes that no such stop holds back.
+    pub const fn spared_by(stop: StopReason) -> Self {
+        match stop {
+            StopReason::Cancel => Self::UNDO,
+            StopReason::Fail => Self::UNDO.with(Self::HANDLER),
+            StopReason::Retry | StopReason::Prune => Self::PLAIN,
+        }
     }
 
     /// Whether all marks of `other` are here.

@@ -37,10 +37,11 @@ mod unique;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, InvalidGraph, Need,
-    NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Picture, PreparedAppend, PreparedEdge,
-    PreparedGraph, PreparedNode, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying,
-    Role, Shape, Standing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
+    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard,
+    Guarded, InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed,
+    Picture, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, RetryMode, RetryNode, RetryNodeEnd, RetryPlan,
+    RetryRefusal, RetryView, Retrying, Role, Shape, Standing, UndoStep, Undoing, Verdict, VerdictTable, Why, Wiring,
+    decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;
@@ -52,7 +53,9 @@ pub use outcome::{
     Report, Retry, RunCommit, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
-pub use plan::{Requeue, begin_retry, cancel_graph_step, cancel_job, end_retry, rearm, requeue_job, terminate_job};
+pub use plan::{
+    Requeue, abandon_job, begin_retry, cancel_graph_step, cancel_job, end_retry, rearm, requeue_job, terminate_job,
+};
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

@@ -217,6 +217,20 @@ pub enum Cause {
         /// How many were needed.
         need: u32,
     },
+    /// It ignored a request to stop, and was given up: its worker's claim counts for nothing from then on.
+    Abandoned {
+        /// Who gave it up.
+        actor: String,
+        /// Why, in their words.
+        reason: String,
+    },
+    /// It is an undo, and what it would undo stands: its graph had succeeded.
+    Committed,
+    /// It is an undo, and what it would undo was never started.
+    NeverStarted {
+        /// The node that it guards.
+        node: NodeName,
+    },
     /// A stored row contradicts another.
     Corrupt {
         /// Which, and how.
@@ -239,6 +253,10 @@ impl fmt::Display for Cause {
             Self::GraphStopped { stop } => write!(f, "its graph was stopped to {stop}"),
             Self::Parent { node, end } => write!(f, "{node} is {end}"),
             Self::TooFew { ok, need } => write!(f, "{ok} of {need} needed parents ended well"),
+            Self::Abandoned { actor, reason } if reason.is_empty() => write!(f, "{actor} abandoned it"),
+            Self::Abandoned { actor, reason } => write!(f, "{actor} abandoned it: {reason}"),
+            Self::Committed => f.write_str("its graph succeeded"),
+            Self::NeverStarted { node } => write!(f, "{node} was never started"),
             Self::Corrupt { detail } => write!(f, "the store is inconsistent: {detail}"),
         }
     }

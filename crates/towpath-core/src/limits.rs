@@ -30,6 +30,8 @@ pub const CLAIM_MAX: u16 = 2_048;
 pub const SETTLE_MAX: usize = 4_096;
 /// Most undecided nodes handed to a worker in one turn; the rest waits in the store.
 pub const DECISIONS_MAX: u16 = 512;
+/// Most undos that one decision of a graph's `end` starts or passes over.
+pub const UNDOS_MAX: u16 = 500;
 /// Lines of a journal from which people are warned.
 pub const JOURNAL_WARN: u32 = 10_000;
 /// Most lines of a journal; a run that would write more is blocked.

@@ -28,6 +28,7 @@ mod tables;
 mod tests;
 mod transact;
 mod turn;
+mod undo;
 mod unique;
 
 use std::collections::BTreeSet;

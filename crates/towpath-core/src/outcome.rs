@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::defaults;
-use crate::graph::{Why, decide, decide_end};
+use crate::graph::{PreparedAppend, Why, decide, decide_end};
 use crate::lifecycle::{Cause, End, SkipKind};
 use crate::limits;
 use crate::name::Label;
@@ -11,8 +11,8 @@ use crate::payload::Payload;
 use crate::replay::Entry;
 use crate::rules::JobRules;
 use crate::store::{
-    AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Renewal, Settle, Telling,
-    Undecided,
+    Appending, AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Renewal, Settle,
+    Telling, Undecided,
 };
 use crate::time::Timestamp;
 
@@ -91,6 +91,13 @@ pub enum Report {
         /// What it logged, head and tail, at most 64 KiB.
         log: String,
     },
+    /// A success, with what the node adds to its graph.
+    Appended {
+        /// How it went.
+        report: Box<Report>,
+        /// The new nodes.
+        nodes: Box<PreparedAppend>,
+    },
     /// Its input means nothing to this build.
     Undecodable {
         /// What is wrong with it.
@@ -146,6 +153,7 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
     };
     let (then, if_cancelled) = match report {
         Report::Logged { report, log } => return with_log(settle_report(head, *report), head, log),
+        Report::Appended { report, nodes } => return with_append(settle_report(head, *report), head, *nodes),
         Report::Succeeded { branches, .. } if unknown_branch(&head.rules.labels, &branches).is_some() => {
             let error = unknown_branch(&head.rules.labels, &branches).unwrap_or_default();
             failure(AttemptOutcome::Failed, error, Retry::ByPolicy, None)
@@ -215,6 +223,18 @@ fn unknown_branch(declared: &[Label], chosen: &[Label]) -> Option<String> {
     Some(format!("the gate chose the branch {unknown}, and has only {}", known.join(", ")))
 }
 
+/// The same outcome, with what the node adds to its graph, if it has succeeded.
+fn with_append(mut settle: Settle, head: &Head, nodes: PreparedAppend) -> Settle {
+    let has_succeeded = matches!(&settle.then, Move::End(ending) if ending.end == End::Succeeded);
+    if has_succeeded {
+        let counters = Counters { failures: head.counters.failures + 1, crashes: 0, ..head.counters };
+        let refused = Ending::plain(End::Dead, Some(Cause::Permanent), head.rules.keep(End::Dead), counters);
+        let refused = Ending { stop: head.rules.stops(End::Dead), ..refused };
+        settle.append = Some(Box::new(Appending { nodes, refused }));
+    }
+    settle
+}
+
 /// The same outcome, with what the attempt logged. A success then has a line of its own in the history.
 fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
     let keep = |ending: &mut Ending, log: &str| {
@@ -236,6 +256,9 @@ fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
     }
     if let Some(ending) = &mut settle.if_cancelled {
         keep(ending, &log);
+    }
+    if let Some(append) = &mut settle.append {
+        keep(&mut append.refused, &log);
     }
     settle
 }
@@ -322,7 +345,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Block { counters, .. }
         | Move::Renew(Renewal { counters, .. })
         | Move::Park { counters, .. } => Some(*counters),
-        Move::Close(_) | Move::Stay { .. } => None,
+        Move::Close(_) | Move::Undo(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
     let unknown = JobRules::default();
@@ -348,9 +371,13 @@ fn told_of(settle: &Settle) -> Option<Box<Telling>> {
 /// What becomes of a job that came for a decision.
 pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
-        (Why::End { counts, rules }, _) => {
-            let end = decide_end(counts);
-            Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells: undecided.rules.tells() })
+        (Why::End { counts, rules, undoing }, _) => {
+            let end = undoing.verdict.unwrap_or_else(|| decide_end(counts));
+            let tells = undecided.rules.tells();
+            match undoing.step(end) {
+                Some(step) => Move::Undo(step),
+                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
+            }
         }
         (_, Some((end, cause))) => {
             let ending = Ending::plain(end, Some(cause), undecided.rules.keep(end), undecided.counters);
@@ -365,6 +392,7 @@ pub fn settle_decision(undecided: &Undecided) -> Settle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Role;
     use crate::id::{Fence, Incarnation, JobId, Token};
     use crate::name::{Kind, Queue};
     use crate::retry::RetryPolicy;
@@ -380,6 +408,7 @@ mod tests {
             rules: JobRules { retry: RetryPolicy::attempts(3), ..JobRules::default() },
             deadline: None,
             node: None,
+            role: Role::PLAIN,
         }
     }
 
@@ -461,6 +490,34 @@ mod tests {
         assert_eq!(record(quiet), None);
         let kept = record(logged).unwrap();
         assert_eq!((kept.outcome, kept.log.as_deref()), (AttemptOutcome::Succeeded, Some("12 rows")));
+    }
+
+    #[test]
+    fn only_a_success_adds_to_its_graph_and_a_refusal_of_the_graph_does_not_undo_it() {
+        use crate::graph::{NewAppend, NewNode};
+        use crate::id::GraphId;
+        use crate::name::NodeName;
+        use crate::store::Refusal;
+        let graph = GraphId::from_bytes([7; 16]);
+        let new = crate::job::NewJob::new(JobId::from_bytes([3; 16]), Kind::from_stored("echo"));
+        let nodes = vec![NewNode::new(NodeName::from_stored("more"), new)];
+        let nodes = Box::new(NewAppend { graph, nodes, edges: Vec::new() }.prepare().unwrap());
+        let appended = |report| Report::Appended { report: Box::new(report), nodes: nodes.clone() };
+        assert!(settle_report(&head(at(1, 0, 0)), appended(failed(Retry::ByPolicy))).append.is_none());
+        let done = Report::Succeeded { output: Some(Payload::json_bytes("1")), branches: vec![] };
+        let logged = Report::Logged { report: Box::new(appended(done)), log: "one more".into() };
+        let settle = settle_report(&head(at(2, 1, 0)), logged);
+        let (Move::End(success), Some(append)) = (&settle.then, &settle.append) else { panic!("{settle:?}") };
+        let stands = append.ending(success, &Refusal::Undone { graph });
+        assert_eq!((stands.end, stands.output.is_some()), (End::Succeeded, true));
+        let record = stands.record.unwrap();
+        assert_eq!((record.attempt, record.log.as_deref()), (2, Some("one more")));
+        assert!(record.error.unwrap().starts_with("what it would have added to its graph was refused: graph"));
+        let names = vec![NodeName::from_stored("more")];
+        let fails = append.ending(success, &Refusal::NamesTaken { graph, names });
+        assert_eq!((fails.end, fails.output, fails.counters.failures), (End::Dead, None, 2));
+        let record = fails.record.unwrap();
+        assert_eq!((record.outcome, record.log.as_deref()), (AttemptOutcome::Failed, Some("one more")));
     }
 
     #[test]

@@ -30,6 +30,18 @@ pub fn terminate_job(job: JobId, actor: &str, reason: &str) -> Order {
     order
 }
 
+/// Gives up a job that runs and does not stop though it was asked to: it ends, and what its handler does from then on
+/// counts for nothing. One that does not run is cancelled.
+pub fn abandon_job(job: JobId, actor: &str, reason: &str) -> Order {
+    let mut order = terminate_job(job, actor, reason);
+    for change in &mut order.changes {
+        if let Change::End { ending, .. } = change {
+            ending.cause = Some(Cause::Abandoned { actor: actor.into(), reason: reason.into() });
+        }
+    }
+    order
+}
+
 /// One step of cancelling a graph: the first writes the stop, the others settle what the store says
 /// can be settled now. The plan is over when there is nothing left to settle; what runs is settled
 /// by its worker, and its children after it.

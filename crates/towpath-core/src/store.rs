@@ -46,8 +46,8 @@ pub use served::{Served, Versions};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
-    Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head, Lease, Move,
-    NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
+    Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
+    Lease, Move, NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
 
 pub use wake::Wake;

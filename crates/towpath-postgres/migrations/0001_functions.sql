@@ -305,10 +305,14 @@ begin
   exception when unique_violation then
     raise exception 'an id was taken meanwhile' using errcode = 'serialization_failure';
   end;
-  insert into towpath.node (job, graph, name, role, need, eager, "left", phase)
+  insert into towpath.node (job, graph, name, role, need, eager, "left", depth, guards, phase)
   select keys[x.place], new_graph, j->>'name', (j->>'role')::smallint, (j->>'need')::int, (j->>'eager')::boolean,
-    (j->>'left')::int, case when (j->>'left')::int = 0 then 2 else 0 end
+    (j->>'left')::int, (j->>'depth')::int, keys[(j->>'guards')::int + 1],
+    case when (j->>'left')::int = 0 then 2 else 0 end
   from jsonb_array_elements(nodes) with ordinality as x(j, place);
+  insert into towpath.undo (graph, rank, job)
+  select new_graph, (x.j->>'depth')::int, keys[x.place]
+  from jsonb_array_elements(nodes) with ordinality as x(j, place) where x.j ? 'guards';
   insert into towpath.edge (parent, ord, child, verdicts, label)
   select keys[(e->>0)::int + 1], (e->>2)::int, keys[(e->>1)::int + 1], (e->>3)::int, e->>4
   from jsonb_array_elements(g->'edges') as e;

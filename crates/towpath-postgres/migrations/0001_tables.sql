@@ -194,6 +194,9 @@ create table towpath.graph (
   ended_at bigint,
   counts text,
   prune_at bigint,
+  undoing smallint check (undoing between 0 and 2),
+  undo_rank int,
+  committed bigint not null default 0,
   generation int not null default 1,
   restart_of uuid,
   check (("end" is null) = (ended_at is null))
@@ -235,9 +238,20 @@ create table towpath.node (
   role smallint not null,
   phase smallint not null check (phase between 0 and 2),
   eager boolean not null,
+  started boolean not null default false,
+  depth int not null,
+  guards bigint,
   name text collate "C" not null,
   unique (graph, name)
 ) with (fillfactor = 70);
+
+-- Undos that nobody has decided about.
+create table towpath.undo (
+  graph bigint not null,
+  job bigint not null,
+  rank int not null
+);
+create unique index undo_place on towpath.undo (graph, rank DESC, job);
 
 -- Only ever read from the parent's side, so there is no index by child.
 create table towpath.edge (

@@ -9,12 +9,12 @@ with gone as (
 insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,
   decide, id)
 select g.job, $2::bigint, $3::bigint, $1::bigint, j.graph, $4::int, g.lane, g.turnout,
-  g.attempt + case when s.reason is null or n.role & 64 <> 0 then 1 else 0 end, g.failures, g.crashes,
-  case when s.reason is null or n.role & 64 <> 0 then 0 else 2 end, j.id
+  g.attempt + case when s.reason is null or n.role & (case s.reason when 3 then 80 else 16 end) <> 0 then 1 else 0 end, g.failures, g.crashes,
+  case when s.reason is null or n.role & (case s.reason when 3 then 80 else 16 end) <> 0 then 0 else 2 end, j.id
 from gone g
 join towpath.job j on j.key = g.job
 left join towpath.stop s on s.graph = j.graph
   and (s.reason not in (0, 3) or not exists (
     select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
-left join towpath.node n on n.job = case when s.reason = 3 then g.job end
+left join towpath.node n on n.job = case when s.reason in (0, 3) then g.job end
 returning job

@@ -1,10 +1,10 @@
 -- Graphs that ended otherwise than by success, newest first.
 -- $1 bigint only before this key (null for the start), $2 int limit, $3 smallint end.
 -- Returns key, id, name, end, stop (reason), nodes, created_at, ended_at (us), generation, restart_of
--- (id), by key, descending. No locks.
+-- (id), undo_rank, and counts if there is a rank, by key, descending. No locks.
 -- Index: graph (end, graph), stop (graph).
 select g.graph as key, g.id, g.name, g."end", s.reason as stop, g.nodes, g.created_at, g.ended_at, g.generation,
-  g.restart_of
+  g.restart_of, g.undo_rank, case when g.undo_rank is not null then g.counts end as counts
 from towpath.graph g left join towpath.stop s on s.graph = g.graph
 where g."end" = $3::smallint and g."end" <> 0
   and ($1::bigint is null or g.graph < $1::bigint) and s.reason is distinct from 2

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
-use towpath_core::store::{Placed, Refusal};
-use towpath_core::{JobId, NodeName, PreparedAppend, StopReason};
+use tokio_postgres::Row;
+use towpath_core::store::{Placed, Refusal, Settle};
+use towpath_core::{Incarnation, JobId, NewJob, NodeName, PreparedAppend, StopReason};
 use uuid::Uuid;
 
 use crate::enqueue::{Growth, KnownRuns, Stored, Written, known_jobs};
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release};
-use crate::rows::{count, stop, stored};
+use crate::rows::{count, job_key, stop, stored, with};
 use crate::session::Session;
+use crate::settle::is_held;
 use crate::store::Inner;
 
 /// Writes an append inside the transaction of its batch, or refuses it.
@@ -29,13 +31,15 @@ pub(crate) async fn append(
     };
     let (nodes, edges) = (append.nodes(), append.edges());
     let drawn = session.one(Query::DrawKeys, &[&stored(nodes.len() as u32)]).await?;
+    let keys: Vec<i64> = drawn.try_get(1)?;
+    let first = keys.iter().copied().min().unwrap_or_default();
     let mut growth = Growth::default();
-    growth.grow(inner, &graph, nodes, edges, &mut drawn.try_get::<_, Vec<i64>>(1)?.into_iter(), written)?;
+    growth.grow(inner, &graph, nodes, edges, &mut keys.into_iter(), written)?;
     growth.write(session, now, written).await?;
 
     let to_end = stored(append.edges_to_end());
     let (new_nodes, new_edges) = (stored(nodes.len() as u32), stored(edges.len() as u32));
-    session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end]).await?;
+    session.run(Query::AppendReopen, &[&graph.key, &graph.end, &new_nodes, &new_edges, &to_end, &first]).await?;
 
     if session.one(Query::AppendLeft, &[&graph.end]).await?.try_get(0)? {
         return Err(Fault::Again("the decision of the graph's end changed hands just now"));
@@ -46,6 +50,67 @@ pub(crate) async fn append(
     written.undecided |= !release.undecided.is_empty();
     written.lanes.extend(release::to_nobody(session, now, release, Arrival::Appended).await?);
     Ok(Ok(Placed::Inserted))
+}
+
+/// The jobs that outcomes add to graphs.
+pub(crate) fn jobs_of(settle: &[Settle]) -> impl Iterator<Item = &NewJob> {
+    settle.iter().filter_map(Settle::appends).flat_map(|(append, _)| append.nodes.nodes()).map(|node| &node.job)
+}
+
+/// Locks the decisions of the `end`s that outcomes let wait again, as far as nobody has them; answers the ends.
+pub(crate) async fn lock_ends(session: &Session, settle: &[Settle]) -> Result<Vec<i64>, Fault> {
+    let ends =
+        settle.iter().filter_map(Settle::appends).map(|(append, _)| JobId::end_of(append.nodes.graph()).as_uuid());
+    let mut ends: Vec<Uuid> = ends.collect();
+    ends.sort_unstable();
+    ends.dedup();
+    for end in &ends {
+        session.run(Query::AppendLockUndecided, &[end]).await?;
+    }
+    let rows = session.run(Query::FindJobs, &[&ends]).await?;
+    rows.iter().map(|row| Ok(row.try_get(1)?)).collect()
+}
+
+/// Adds what nodes add to their graphs with their ends, before anything ends: the edges from what ends in the same turn are
+/// counted with its end. Answers what is to be settled then. `rows` are those of `settle_look`; the graphs are locked, and
+/// the decisions of their ends.
+pub(crate) async fn append_first(
+    inner: &Inner,
+    session: &Session,
+    now: i64,
+    (incarnation, worker): (Incarnation, i64),
+    settle: &[Settle],
+    rows: &[Row],
+) -> Result<(Vec<Settle>, Written), Fault> {
+    let mut held: HashMap<i64, &Row> = HashMap::with_capacity(rows.len());
+    for row in rows {
+        held.insert(row.try_get(0)?, row);
+    }
+    let jobs: Vec<i64> = held.keys().copied().collect();
+    let (mut graphs, mut names) = (Vec::new(), Vec::new());
+    for (append, _) in settle.iter().filter_map(Settle::appends) {
+        let wanted = append.nodes.parent_names().into_iter().map(NodeName::as_str).chain([NodeName::END]);
+        for name in wanted {
+            graphs.push(append.nodes.graph().as_uuid());
+            names.push(name);
+        }
+    }
+    session.run(Query::AppendLockFirst, &[&jobs, &graphs, &names]).await?;
+    let mut written = Written::default();
+    let mut items = Vec::with_capacity(settle.len());
+    for item in settle {
+        let row = held.get(&job_key(item.fence.key)).copied();
+        items.push(match (item.appends(), row) {
+            (Some((appending, _)), Some(row))
+                if row.try_get::<_, i16>(5)? == with::HANDLER && is_held(item, row, incarnation, worker)? =>
+            {
+                let placed = append(inner, session, now, &appending.nodes, &mut written).await?;
+                item.appended(placed.err().as_ref())
+            }
+            _ => item.clone(),
+        });
+    }
+    Ok((items, written))
 }
 
 enum Looked {
@@ -82,12 +147,17 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     if let Some(reason) = stopped {
         return refused(Refusal::Stopped { graph: id, reason });
     }
+    if graph.try_get::<_, Option<i32>>(3)?.is_some() {
+        return refused(Refusal::Undone { graph: id });
+    }
     if let Some(taken) = append.refuse_taken(|name| taken.contains_key(name.as_str())) {
         return refused(taken);
     }
     let mut end = None;
     let mut parents: HashMap<NodeName, i64> = HashMap::new();
+    let mut depths: HashMap<i64, u32> = HashMap::new();
     for row in &locked {
+        depths.insert(row.try_get(1)?, count(row.try_get(3)?));
         match NodeName::from_stored(row.try_get(0)?) {
             name if name.as_str() == NodeName::END => end = Some(row.try_get(1)?),
             name => drop(parents.insert(name, row.try_get(1)?)),
@@ -109,5 +179,5 @@ async fn look(session: &Session, append: &PreparedAppend) -> Result<Looked, Faul
     if let Some(refusal) = runs.claim(append.nodes().iter().map(|node| &node.job)) {
         return refused(refusal);
     }
-    Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents }))
+    Ok(Looked::Found(Stored { key, first_edge: graph.try_get(1)?, end, parents, depths }))
 }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use towpath_core::store::{Claim, Ending, Lease, QueueClaim, Settle, Settled, Turn, TurnReply};
 use towpath_core::{Cause, End, JobRules, Timestamp, limits};
 
+use crate::append;
 use crate::claim;
+use crate::enqueue::Written;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
@@ -33,6 +35,9 @@ pub(crate) enum Care {
 
 /// Carries out one turn, job by job.
 pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Result<(TurnReply, News), Fault> {
+    if turn.settle.iter().any(|item| item.appends().is_some()) {
+        inner.lanes.intern(&session, append::jobs_of(&turn.settle)).await?;
+    }
     session.begin(if turn.is_durable() { Commit::Durable } else { Commit::Lazy }).await?;
     told::lock_parents(&session, &turn.settle).await?;
     let incarnation = turn.worker.as_uuid();
@@ -46,7 +51,7 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
     let holder = Holder { worker: opened.worker, turn: signed(turn.number), index: 0 };
     let (news, lanes, stops) = (News::default(), Vec::new(), Vec::new());
     let mut careful =
-        Careful { session: &session, turn: &turn, opened, holder, news, lanes, stops, told: Told::default() };
+        Careful { inner, session: &session, turn: &turn, opened, holder, news, lanes, stops, told: Told::default() };
     let (mut settled, mut problems) = (Vec::with_capacity(turn.settle.len()), Vec::new());
     for item in &turn.settle {
         settled.push(careful.settle(item).await?.unwrap_or_else(|problem| {
@@ -72,6 +77,7 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
 }
 
 struct Careful<'a> {
+    inner: &'a Inner,
     session: &'a Session,
     turn: &'a Turn,
     opened: Opened,
@@ -92,17 +98,33 @@ impl Careful<'_> {
             let (session, now) = (self.session, self.opened.now);
             let items = slice::from_ref(item);
             turn::lock_graphs(session, items).await?;
-            let looked = turn::look(session, &[job_key(item.fence.key)], items).await?;
-            let who = (self.turn.worker, self.holder.worker, now);
-            let (mut plan, answers) = Plan::of(items, &looked, who, &mut news)?;
+            let mut keys = vec![job_key(item.fence.key)];
+            let (incarnation, worker) = (self.turn.worker, self.holder.worker);
+            let (mut added, mut written) = (Vec::new(), Written::default());
+            let looked = if item.appends().is_some() {
+                keys.extend(append::lock_ends(session, items).await?);
+                let looked = turn::look(session, &keys, items).await?;
+                let who = (incarnation, worker);
+                (added, written) = append::append_first(self.inner, session, now, who, items, &looked.rows).await?;
+                looked
+            } else {
+                turn::look(session, &keys, items).await?
+            };
+            let items = if added.is_empty() { items } else { &added };
+            let (mut plan, answers) = Plan::of(items, &looked, (incarnation, worker, now), &mut news)?;
+            news.append(written.tell(self.inner)?);
             let stops = std::mem::take(&mut plan.stops);
             lock_nodes(session, &plan.nodes).await?;
             let written = plan.write(session, now).await?;
             news.graphs_ended = written.graphs_ended;
             let told = written.told;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+            let stepped = plan.undos.write(session, now).await?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
             lanes.extend(&plan.lanes);
+            lanes.extend(stepped.lanes);
+            news.ended.extend(stepped.ended);
+            news.undecided |= stepped.undecided;
             let leased = release.undecided.len().min(self.opened.room(&self.holder));
             news.undecided |= leased < release.undecided.len();
             Ok((answers, lanes, leased, stops, told))

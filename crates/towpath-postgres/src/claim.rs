@@ -10,9 +10,10 @@ use crate::error::Fault;
 use crate::low_water::{LowWater, Reach};
 use crate::queries::Query;
 use crate::release::Holder;
-use crate::rows::{Holding, end_count};
+use crate::rows::Holding;
 use crate::session::Session;
 use crate::store::Inner;
+use crate::undo;
 
 /// A claim as the statement takes it, every queue at once.
 pub(crate) struct Wanted<'a> {
@@ -196,18 +197,7 @@ pub(crate) async fn held(
     let rows = session.run(Query::Held, &[&holder.worker, &holder.turn, &0_i32, &holder.index]).await?;
     let lanes: Vec<i32> = rows.iter().map(|row| row.try_get(7)).collect::<Result<_, _>>()?;
     inner.lanes.meet(session, lanes.into_iter()).await?;
-    let mut graphs: Vec<i64> = Vec::new();
-    for row in &rows {
-        if row.try_get::<_, i16>(2)? == crate::rows::with::END {
-            graphs.extend(row.try_get::<_, Option<i64>>("graph_key")?);
-        }
-    }
-    if !graphs.is_empty() {
-        for row in session.run(Query::EndCounts, &[&graphs]).await? {
-            let (graph, count) = end_count(&row)?;
-            holding.ends.entry(graph).or_default().push(count);
-        }
-    }
+    undo::look_at_ends(session, &rows, &mut holding.ends).await?;
     Ok(rows)
 }
 

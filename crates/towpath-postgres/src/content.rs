@@ -59,6 +59,7 @@ fn node(row: &Row) -> Result<NewNode, Fault> {
         job,
         need: if role.has(Role::AT_LEAST) { Need::AtLeast(need) } else { Need::All },
         failure: if role.has(Role::MAY_FAIL) { FailureMode::MayFail } else { FailureMode::Counts },
+        guards: row.try_get::<_, Option<&str>>(18)?.map(NodeName::from_stored),
     })
 }
 

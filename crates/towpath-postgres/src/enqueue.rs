@@ -352,6 +352,14 @@ columns!(Nodes of NodeRow<'a> {
     need: i32,
     eager: bool,
     left: i32,
+    depth: i32,
+    guards: Option<i64>,
+});
+
+columns!(Undos of UndoRow {
+    graph: i64,
+    rank: i32,
+    job: i64,
 });
 
 columns!(Edges of EdgeRow<'a> {
@@ -398,6 +406,7 @@ pub(crate) struct Growth<'a> {
     graphs: Graphs<'a>,
     nodes: Nodes<'a>,
     edges: Edges<'a>,
+    undos: Undos,
     /// How many jobs there are.
     count: usize,
 }
@@ -408,6 +417,8 @@ pub(crate) struct Stored {
     pub(crate) first_edge: i32,
     pub(crate) end: i64,
     pub(crate) parents: HashMap<NodeName, i64>,
+    /// How deep they lie.
+    pub(crate) depths: HashMap<i64, u32>,
 }
 
 impl<'a> Growth<'a> {
@@ -431,7 +442,7 @@ impl<'a> Growth<'a> {
             edges: stored(graph.edges().len() as u32),
             restart_of: graph.restart_of().map(|id| id.as_uuid()),
         });
-        let new = Stored { key, first_edge: 0, end: 0, parents: HashMap::new() };
+        let new = Stored { key, first_edge: 0, end: 0, parents: HashMap::new(), depths: HashMap::new() };
         self.grow(inner, &new, graph.nodes(), graph.edges(), keys, written)
     }
 
@@ -445,7 +456,7 @@ impl<'a> Growth<'a> {
         written: &mut Written,
     ) -> Result<(), Fault> {
         let new: Vec<i64> = keys.take(nodes.len()).collect();
-        let wiring = Wiring::of(nodes, edges, &new, &graph.parents, Some(graph.end));
+        let wiring = Wiring::of(nodes, edges, &new, &graph.parents, &graph.depths, Some(graph.end));
         let wiring = wiring.ok_or_else(|| Fault::corrupt("enqueue", "an edge leads from nowhere"))?;
         for (parent, child, edge) in wiring.edges {
             self.edges.push(EdgeRow {
@@ -456,7 +467,7 @@ impl<'a> Growth<'a> {
                 label: edge.label.as_ref().map(|label| label.as_str()),
             });
         }
-        for ((key, node), parents) in new.into_iter().zip(nodes).zip(wiring.parents) {
+        for (((key, node), parents), depth) in new.iter().copied().zip(nodes).zip(wiring.parents).zip(wiring.depths) {
             let lane = inner.lanes.number(&node.job)?;
             if parents.as_ref().is_some_and(Vec::is_empty) {
                 written.lanes.insert(lane);
@@ -471,7 +482,12 @@ impl<'a> Growth<'a> {
                 need: stored(node.counters.need),
                 eager: node.counters.eager,
                 left: stored(node.counters.left),
+                depth: stored(depth),
+                guards: node.guards.and_then(|at| new.get(at)).copied(),
             });
+            if node.guards.is_some() {
+                self.undos.push(UndoRow { graph: graph.key, rank: stored(depth), job: key });
+            }
         }
         Ok(())
     }
@@ -486,10 +502,13 @@ impl<'a> Growth<'a> {
 
     pub(crate) async fn write(&self, session: &Session, now: i64, written: &mut Written) -> Result<(), Fault> {
         session.prepare(&[Query::EnqueueJobs, Query::InsertGraphs, Query::InsertNodes, Query::InsertEdges]).await?;
-        session.prepare(&[Query::InsertRuns]).await?;
+        session.prepare(&[Query::InsertRuns, Query::InsertUndos]).await?;
         let (jobs, ..) = futures_util::future::try_join5(
             self.jobs.run(session, Query::EnqueueJobs, &[&Some(now)]),
-            self.runs.run(session, Query::InsertRuns, &[]),
+            futures_util::future::try_join(
+                self.runs.run(session, Query::InsertRuns, &[]),
+                self.undos.run(session, Query::InsertUndos, &[]),
+            ),
             self.graphs.run(session, Query::InsertGraphs, &[&now]),
             self.nodes.run(session, Query::InsertNodes, &[]),
             self.edges.run(session, Query::InsertEdges, &[]),

@@ -9,8 +9,8 @@ use towpath_core::store::{
     StoreResult, WorkerLine,
 };
 use towpath_core::{
-    CauseRank, End, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters, NodeName, Queue, Role,
-    RunId, State, Timestamp, VerdictTable,
+    CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters,
+    NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 
@@ -180,6 +180,7 @@ impl Inspect for PostgresStore {
                 runs: number(&row, 16)?,
                 entries: number(&row, 17)?,
                 arrivals: number(&row, 18)?,
+                undos: number(&row, 19)?,
             })
         })
     }
@@ -307,7 +308,14 @@ fn graph_line(row: &Row) -> Result<GraphLine, Fault> {
         restart_of: row.try_get::<_, Option<Uuid>>(9)?.map(GraphId::from),
         created_at: Timestamp::from_micros(row.try_get(6)?),
         ended_at: instant(row.try_get(7)?),
+        compensation: compensation(row)?,
     })
+}
+
+fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
+    let rank = row.try_get::<_, Option<i32>>("undo_rank")?.map(count);
+    let read = Compensation::of_stored(rank, row.try_get("counts")?);
+    read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
 }
 
 async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
@@ -348,6 +356,7 @@ fn node_line(row: &Row) -> Result<NodeLine, Fault> {
         kind: Kind::from_stored(row.try_get(2)?),
         queue: Queue::from_stored(row.try_get(3)?),
         role: Role::from_bits(row.try_get(4)?),
+        guards: row.try_get::<_, Option<&str>>("guards")?.map(NodeName::from_stored),
         parents: NodeCounters {
             left: count(row.try_get(5)?),
             ok: count(row.try_get(6)?),

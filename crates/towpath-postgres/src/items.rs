@@ -3,6 +3,8 @@
 //! One text goes in and one comes out, so that any driver can send it inside an application's own transaction. Batches with
 //! unique keys go this way too: the keys are looked at and taken on the server, in one exchange.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
@@ -242,10 +244,11 @@ fn graph_value(inner: &Inner, graph: &PreparedGraph) -> Result<Value, Fault> {
         fields.unique(unique);
     }
     let places: Vec<usize> = (0..graph.nodes().len()).collect();
-    let wiring = Wiring::of(graph.nodes(), graph.edges(), &places, &std::collections::HashMap::new(), None);
+    let wiring = Wiring::of(graph.nodes(), graph.edges(), &places, &HashMap::new(), &HashMap::new(), None);
     let wiring = wiring.ok_or_else(|| Fault::corrupt("enqueue", "an edge leads from nowhere"))?;
-    let nodes = graph.nodes().iter().zip(wiring.parents);
-    let jobs = nodes.map(|(node, parents)| node_value(inner, node, parents)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = graph.nodes().iter().zip(wiring.parents).zip(wiring.depths);
+    let jobs =
+        nodes.map(|((node, parents), depth)| node_value(inner, node, parents, depth)).collect::<Result<Vec<_>, _>>()?;
     let edges = graph.edges().iter().map(|edge| {
         let parent = match edge.parent {
             ParentRef::New(place) => place,
@@ -259,13 +262,15 @@ fn graph_value(inner: &Inner, graph: &PreparedGraph) -> Result<Value, Fault> {
     Ok(Value::Object(fields.0))
 }
 
-fn node_value(inner: &Inner, node: &PreparedNode, parents: Option<Vec<usize>>) -> Result<Value, Fault> {
+fn node_value(inner: &Inner, node: &PreparedNode, parents: Option<Vec<usize>>, depth: u32) -> Result<Value, Fault> {
     let mut fields = Fields(job_value(inner, &node.job)?);
     fields.put("name", node.name.as_str());
     fields.put("role", node.role.bits());
     fields.put("need", node.counters.need);
     fields.put("eager", node.counters.eager);
     fields.put("left", node.counters.left);
+    fields.put("depth", depth);
+    fields.maybe("guards", node.guards);
     if !node.role.has(Role::END) {
         fields.put("parents", parents.unwrap_or_default());
     }

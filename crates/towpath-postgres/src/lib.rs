@@ -42,6 +42,7 @@ mod tests;
 mod told;
 mod transact;
 mod turn;
+mod undo;
 mod within;
 
 #[doc(hidden)]

@@ -80,11 +80,12 @@ queries! {
     Ancestors = "ancestors" (UUID, BOOL, TEXT, TEXT, INT4);
     AppendLeft = "append_left" (INT8);
     AppendLockEnd = "append_lock_end" (UUID);
+    AppendLockFirst = "append_lock_first" (INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY);
     AppendLockGraph = "append_lock_graph" (UUID);
     AppendLockNodes = "append_lock_nodes" (UUID, TEXT_ARRAY);
     AppendLockUndecided = "append_lock_undecided" (UUID);
     AppendLook = "append_look" (INT8, TEXT_ARRAY);
-    AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4);
+    AppendReopen = "append_reopen" (INT8, INT8, INT4, INT4, INT4, INT8);
     ArrivalList = "arrival_list" (TEXT, INT8, INT4);
     AskCancel = "ask_cancel" (INT8_ARRAY, TEXT_ARRAY);
     AttemptList = "attempt_list" (UUID);
@@ -106,6 +107,7 @@ queries! {
     EditTake = "edit_take" (INT8_ARRAY);
     EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
+    EndUndos = "end_undos" (INT8_ARRAY, INT4);
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (
         INT8, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY,
@@ -133,8 +135,11 @@ queries! {
     InsertGraphs = "insert_graphs" (
         INT8, INT8_ARRAY, UUID_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, UUID_ARRAY
     );
-    InsertNodes = "insert_nodes" (INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY);
+    InsertNodes = "insert_nodes" (
+        INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY
+    );
     InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY);
+    InsertUndos = "insert_undos" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY);
     JobDetail = "job_detail" (UUID);
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
     JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
@@ -148,6 +153,7 @@ queries! {
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
+    NodeNote = "node_note" (INT8_ARRAY);
     Notify = "notify" (TEXT, TEXT_ARRAY);
     ParentsOf = "parents_of" (UUID);
     Peers = "peers" ();
@@ -225,6 +231,7 @@ queries! {
     SettleRenew = "settle_renew" (INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
+    SettleUndo = "settle_undo" (INT8, INT8, INT2, INT4, INT8_ARRAY, INT8_ARRAY, INT4, BOOL);
     Settleable = "settleable" (UUID, INT4);
     SignalDeliver = "signal_deliver" (
         INT8, INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY

@@ -192,6 +192,7 @@ pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<R
     Ok(Some(RetryView {
         generation: count(row.try_get(1)?),
         stop: stop(row.try_get(4)?),
+        is_undone: row.try_get::<_, Option<i16>>(5)?.is_some(),
         retrying: retrying(row, 2)?,
         nodes: nodes.iter().map(shape_node).collect::<Result<_, _>>()?,
         edges: joined,

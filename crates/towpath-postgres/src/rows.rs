@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{Assigned, Claimed, Counters, Head, NodeRef, Rescued, RunHead, Undecided};
 use towpath_core::{
     Cause, Codec, Count, End, Fence, GraphId, GraphRules, Incarnation, JobId, JobRules, Label, NodeName, ParentCause,
-    Payload, Role, RunId, State, StopReason, Timestamp, Token, Why,
+    Payload, Role, RunId, State, StopReason, Timestamp, Token, Undoing, Why,
 };
 use uuid::Uuid;
 
@@ -109,8 +109,15 @@ pub(crate) struct Holding<'a> {
     pub(crate) lanes: &'a Lanes,
     pub(crate) worker: Incarnation,
     pub(crate) turn: u64,
-    /// How the nodes ended of the graphs whose `end` is to be decided.
-    pub(crate) ends: HashMap<i64, Vec<Count>>,
+    /// How the nodes and the undos stand of the graphs whose `end` is to be decided.
+    pub(crate) ends: HashMap<i64, Facts>,
+}
+
+/// What an `end` is decided by.
+#[derive(Clone, Default)]
+pub(crate) struct Facts {
+    pub(crate) counts: Vec<Count>,
+    pub(crate) undoing: Undoing,
 }
 
 impl Holding<'_> {
@@ -148,6 +155,7 @@ impl Holding<'_> {
             rules: rules(row.try_get(8)?),
             deadline: instant(row.try_get(9)?),
             node: node_ref(row.try_get(10)?, row.try_get(11)?),
+            role: Role::from_bits(row.try_get::<_, Option<i16>>("role")?.unwrap_or_default()),
         })
     }
 
@@ -184,9 +192,9 @@ impl Holding<'_> {
             }
             with::DEADLINE => Ok(Why::Deadline),
             with::END => {
-                let counts = self.ends.get(&row.try_get("graph_key")?).cloned().unwrap_or_default();
+                let Facts { counts, undoing } = self.ends.get(&row.try_get("graph_key")?).cloned().unwrap_or_default();
                 let rules = GraphRules::from_stored(row.try_get("graph_rules")?).unwrap_or_default();
-                Ok(Why::End { counts, rules })
+                Ok(Why::End { counts, rules, undoing })
             }
             // A stop that was lifted meanwhile was one to cancel: others hold nothing for a decision.
             _ => Ok(Why::Stopped { reason: stop(row.try_get(12)?).unwrap_or(StopReason::Cancel) }),

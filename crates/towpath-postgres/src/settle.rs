@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled,
 };
-use towpath_core::{End, GraphId, Incarnation, JobId, StopReason, Timestamp, fault, limits};
+use towpath_core::{End, GraphId, Incarnation, JobId, SkipKind, StopReason, Timestamp, UndoStep, fault, limits};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -18,6 +18,7 @@ use crate::runs::{Journal, Run, Runs, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
 use crate::told::{self, Told};
+use crate::undo::Steps;
 
 /// The statements that a plan may need.
 pub(crate) const QUERIES: [Query; 12] = [
@@ -60,9 +61,13 @@ pub(crate) struct Plan {
     taken: Taken,
     blocked: Blocked,
     closed: Closed,
+    /// What `end` nodes do to the undos of their graphs.
+    pub(crate) undos: Steps,
+    /// Nodes that are put back as if they had not been claimed.
+    refunded: Vec<i64>,
     /// Nodes whose end stops their graph.
     pub(crate) stops: Vec<i64>,
-    /// Nodes that ended: their children are to be counted.
+    /// Nodes that ended, whose children are to be counted; and others that are to be locked with them.
     pub(crate) nodes: Vec<i64>,
     /// Undecided nodes that were put back.
     pub(crate) back: Vec<i64>,
@@ -169,17 +174,9 @@ impl Plan {
         let mut plan = Self::default();
         let mut answers = Vec::with_capacity(settle.len());
         for item in settle {
-            let token = item.fence.token;
             answers.push(match held.remove(&job_key(item.fence.key)) {
                 Some(row) if fault::is_put_back(fault::Fault::SkipFence) => plan.item(item, row, runs, now, news)?,
-                Some(row)
-                    if token.worker == incarnation
-                        && row.try_get::<_, i64>(2)? == worker
-                        && row.try_get::<_, i64>(3)? == signed(token.turn)
-                        && row.try_get::<_, i32>(4)? == i32::from(token.index) =>
-                {
-                    plan.item(item, row, runs, now, news)?
-                }
+                Some(row) if is_held(item, row, incarnation, worker)? => plan.item(item, row, runs, now, news)?,
                 _ => Settled::Stale,
             });
         }
@@ -229,12 +226,14 @@ impl Plan {
             Move::End(_) if item.read.is_some() && sight != Sight::Read => return Ok(Settled::Unread),
             Move::End(ending) => return self.end(ending, row, now, Settled::Done, news),
             Move::Close(closing) => return self.close(closing, row, now, news),
+            Move::Undo(step) => return self.step_undos(step, row, now),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => {
                 self.back.push(job);
                 news.undecided = true;
             }
             Move::Again { after, counters, record } => {
+                self.note_refund(row, *counters)?;
                 let due = (!after.is_zero()).then(|| (Timestamp::from_micros(now) + *after).as_micros());
                 self.put_back(job, place(row)?, *counters, due, None);
                 self.lanes.push(row.try_get(9)?);
@@ -243,11 +242,13 @@ impl Plan {
                 }
             }
             Move::Block { reason, build, counters } => {
+                self.note_refund(row, *counters)?;
                 let ((lane, turnout), build, reason) = (place(row)?, signed(*build), without_nul(reason));
                 let (attempt, failures, crashes) = stored_counters(*counters);
                 self.blocked.push(BlockedRow { job, build, lane, turnout, attempt, failures, crashes, reason });
             }
             Move::Park { until, counters } => {
+                self.note_refund(row, *counters)?;
                 let due = sight.due(*until, now);
                 self.put_back(job, place(row)?, *counters, due, Some(true));
                 if due != Some(Timestamp::NEVER.as_micros()) {
@@ -286,6 +287,7 @@ impl Plan {
             return Ok(Settled::Stale);
         }
         let started_at = if decide == with::HANDLER { row.try_get(6)? } else { None };
+        self.note_refund(row, ending.counters)?;
         let lone = row.try_get::<_, Option<i64>>(8)?.is_none();
         let job = row.try_get(0)?;
         self.end_job(job, ending, started_at, lone, now);
@@ -364,6 +366,32 @@ impl Plan {
         Ok(Settled::Done)
     }
 
+    /// Remembers of a node that it was with a handler, where its counters will not say so.
+    fn note_refund(&mut self, row: &Row, counters: Counters) -> Result<(), Fault> {
+        let is_node = row.try_get::<_, Option<i64>>(8)?.is_some();
+        if is_node && row.try_get::<_, i16>(5)? == with::HANDLER && stored(counters.attempt) < row.try_get(13)? {
+            self.nodes.push(row.try_get(0)?);
+            self.refunded.push(row.try_get(0)?);
+        }
+        Ok(())
+    }
+
+    fn step_undos(&mut self, step: &UndoStep, row: &Row, now: i64) -> Result<Settled, Fault> {
+        let (with::END, Some(graph)) = (row.try_get(5)?, row.try_get::<_, Option<i64>>(8)?) else {
+            return Ok(Settled::Stale);
+        };
+        for passed in &step.pass {
+            let (end, cause) = (End::Skipped(SkipKind::Untaken), Some(passed.cause.clone()));
+            let ending = Ending::plain(end, cause, std::time::Duration::ZERO, Counters::default());
+            self.end_job(passed.key, &ending, None, false, now);
+        }
+        let end = row.try_get(0)?;
+        self.nodes.push(end);
+        self.nodes.extend(&step.start);
+        self.undos.push(end, graph, step);
+        Ok(Settled::Done)
+    }
+
     /// Writes everything, in one go, and holds graphs back once all of it is written.
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
@@ -381,6 +409,9 @@ impl Plan {
         );
         let stays = self.stays.run(session, Query::SettleStay, &[]);
         let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
+        if !self.refunded.is_empty() {
+            session.run(Query::NodeNote, &[&self.refunded]).await?;
+        }
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
         // The lines of the old chapters are written by now.
@@ -404,6 +435,15 @@ pub(crate) async fn hold_back(session: &Session, now: i64, nodes: &[i64]) -> Res
         told.append(told::tell_runs_of(session, now, stopped, &note).await?);
     }
     Ok(told)
+}
+
+/// Whether a row of `settle_look` is under the claim of this outcome.
+pub(crate) fn is_held(item: &Settle, row: &Row, incarnation: Incarnation, worker: i64) -> Result<bool, Fault> {
+    let token = item.fence.token;
+    Ok(token.worker == incarnation
+        && row.try_get::<_, i64>(2)? == worker
+        && row.try_get::<_, i64>(3)? == signed(token.turn)
+        && row.try_get::<_, i32>(4)? == i32::from(token.index))
 }
 
 /// The lane and the turnout of a row of `settle_look`.

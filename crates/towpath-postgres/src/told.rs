@@ -65,7 +65,7 @@ pub(crate) async fn tell_runs_of(
     (graph, stop): (i64, StopReason),
     note: &CancelNote,
 ) -> Result<Told, Fault> {
-    let spared: i16 = if stop == StopReason::Fail { Role::HANDLER.bits() } else { 0 };
+    let spared = Role::spared_by(stop).bits();
     let mut runs: Vec<(i64, String)> = Vec::new();
     for row in session.run(Query::RunsOfGraph, &[&graph, &spared]).await? {
         runs.push((row.try_get(0)?, row.try_get(1)?));

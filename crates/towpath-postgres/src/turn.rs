@@ -14,6 +14,7 @@ use towpath_core::store::{
 use towpath_core::{Timestamp, fault, limits};
 use uuid::Uuid;
 
+use crate::append;
 use crate::claim::{self, Wanted};
 use crate::error::Fault;
 use crate::plain::Plain;
@@ -25,6 +26,7 @@ use crate::session::{Commit, Session};
 use crate::settle::{self, Looked, Plan};
 use crate::store::{Inner, News};
 use crate::told;
+use crate::undo::Stepped;
 
 /// What a worker's row said as its turn began.
 pub(crate) struct Opened {
@@ -43,8 +45,12 @@ pub(crate) struct Opened {
 /// Carries out one turn.
 pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Result<(TurnReply, News), Fault> {
     let plain = Plain::of(&turn.settle, turn.worker);
+    let appends = turn.settle.iter().any(|item| item.appends().is_some());
+    if appends {
+        inner.lanes.intern(&session, append::jobs_of(&turn.settle)).await?;
+    }
     let looked_at = turn.settle.iter().enumerate().filter(|(at, _)| !plain.has(*at));
-    let keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
+    let mut keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
     session
         .prepare(&[Query::TurnStart, Query::LockGraphs, Query::SettleLook, Query::LockNodes, Query::CountChildren])
         .await?;
@@ -63,26 +69,47 @@ pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Re
         told::lock_parents(&session, &turn.settle).await?;
         begun = Box::pin(ready(Ok(())));
     }
-    let (_, started, (), looked) = try_join4(
-        begun,
-        session.run(Query::TurnStart, &[&incarnation]),
-        lock_graphs(&session, &turn.settle),
-        look(&session, &keys, &turn.settle),
-    )
-    .await?;
+    let (started, looked) = if appends {
+        begun.await?;
+        let started = session.run(Query::TurnStart, &[&incarnation]).await?;
+        lock_graphs(&session, &turn.settle).await?;
+        keys.extend(append::lock_ends(&session, &turn.settle).await?);
+        (started, look(&session, &keys, &turn.settle).await?)
+    } else {
+        let (_, started, (), looked) = try_join4(
+            begun,
+            session.run(Query::TurnStart, &[&incarnation]),
+            lock_graphs(&session, &turn.settle),
+            look(&session, &keys, &turn.settle),
+        )
+        .await?;
+        (started, looked)
+    };
     let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
     if opened.is_repeat {
         let reply = repeat(inner, &session, &turn, &opened).await?;
         session.commit().await?;
         return Ok((reply, News::default()));
     }
-    Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await
+    if !appends {
+        return Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await;
+    }
+    let who = (turn.worker, opened.worker);
+    let (settle, written) = append::append_first(inner, &session, opened.now, who, &turn.settle, &looked.rows).await?;
+    let turn = Turn { settle, ..Turn::clone(&turn) };
+    let mut opened = opened;
+    opened.undecided |= written.undecided;
+    let (reply, mut news) = Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await?;
+    news.append(written.tell(inner)?);
+    Ok((reply, news))
 }
 
 /// Whether an outcome may hold its graph back.
 fn may_stop(item: &Settle) -> bool {
     let stops = |ending: &Ending| ending.stop.is_some();
-    item.if_cancelled.as_ref().is_some_and(stops) || matches!(&item.then, Move::End(ending) if stops(ending))
+    item.if_cancelled.as_ref().is_some_and(stops)
+        || item.append.as_ref().is_some_and(|append| stops(&append.refused))
+        || matches!(&item.then, Move::End(ending) if stops(ending))
 }
 
 /// Whether a run may wait for what an outcome ends.
@@ -103,9 +130,10 @@ async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Locks the graphs that are about to end, before anything of theirs: orders and appends begin with them too.
+/// Locks the graphs that are about to end, to be undone or to grow, before anything of theirs: orders and appends begin with them too.
 pub(crate) async fn lock_graphs(session: &Session, settle: &[Settle]) -> Result<(), Fault> {
-    let closing = settle.iter().filter(|item| matches!(item.then, Move::Close(_)));
+    let is_of_graph = |item: &&Settle| matches!(item.then, Move::Close(_) | Move::Undo(_)) || item.appends().is_some();
+    let closing = settle.iter().filter(is_of_graph);
     let ends: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
     if !ends.is_empty() {
         session.run(Query::LockGraphs, &[&ends]).await?;
@@ -200,15 +228,21 @@ impl Phases<'_> {
         let claim = self.turn.claim.as_ref().filter(|_| lease == Lease::Holds);
         let mut assigned: Vec<Assigned> = Vec::new();
         let mut release = Release::default();
+        let mut stepped = Stepped::default();
         if !plan.is_lone() {
             let (rows, counted) = self.count(&plan, written).await?;
             written = Box::pin(ready(Ok(rows)));
             release = Release::of(&counted)?;
+            stepped = plan.undos.write(session, now).await?;
+            lanes.append(&mut stepped.lanes);
+            news.ended.append(&mut stepped.ended);
+            news.undecided |= stepped.undecided;
         }
         let mut released: Releasing<'_> = Box::pin(place(session, &self.opened, &first, &plan.back, &release));
         let room = self.opened.room(&first);
         let has_overflow = release.undecided.len() > room;
-        let found = (self.opened.undecided || has_overflow || !plan.back.is_empty(), self.opened.overdue);
+        let found =
+            (self.opened.undecided || has_overflow || stepped.undecided || !plan.back.is_empty(), self.opened.overdue);
         if !release.undecided.is_empty() || claim.is_some() && found != (false, false) {
             let rows = written.await?;
             lanes.extend(released.await?);

@@ -185,6 +185,9 @@ create table graph (
     ended_at integer,
     counts text,
     prune_at integer,
+    undoing integer,
+    undo_rank integer,
+    committed integer not null default 0,
     generation integer not null default 1,
     restart_of blob check (length(restart_of) = 16)
 ) strict;
@@ -225,9 +228,20 @@ create table node (
     spoiled integer not null,
     cause_rank integer,
     cause_parent integer,
+    depth integer not null,
+    guards integer,
+    started integer not null default 0 check (started between 0 and 1),
     attempt integer not null default 0
 ) strict;
 create unique index node_name on node (graph, name);
+
+-- Undos that nobody has decided about.
+create table undo (
+    graph integer not null,
+    rank integer not null,
+    job integer not null,
+    primary key (graph, rank desc, job)
+) strict, without rowid;
 
 create table edge (
     parent integer not null,

@@ -1,6 +1,6 @@
 -- Counts the rows of each table.
 -- Returns one row: job, ready, later, running, blocked, undecided, ended, graph, node, edge, stop, attempt, output,
--- deadline, worker, lease, run, entry, arrival.
+-- deadline, worker, lease, run, entry, arrival, undo.
 select
     (select count(*) from job),
     (select count(*) from ready),
@@ -20,4 +20,5 @@ select
     (select count(*) from lease),
     (select count(*) from run),
     (select count(*) from entry),
-    (select count(*) from arrival)
+    (select count(*) from arrival),
+    (select count(*) from undo)

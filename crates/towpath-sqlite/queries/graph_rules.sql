@@ -1,5 +1,5 @@
--- Reads a graph's rules.
+-- Reads a graph's rules, and how far its undos are.
 -- ?1 graph key number.
--- Returns rules; one row.
+-- Returns rules, undoing, undo_rank; one row.
 -- Index: graph (graph).
-select rules from graph where graph = ?1
+select rules, undoing, undo_rank from graph where graph = ?1

@@ -1,5 +1,5 @@
 -- Finds a node of a graph.
 -- ?1 graph key number, ?2 name text.
--- Returns job; one row or none.
+-- Returns job, depth; one row or none.
 -- Index: node (graph, name).
-select job from node where graph = ?1 and name = ?2
+select job, depth from node where graph = ?1 and name = ?2

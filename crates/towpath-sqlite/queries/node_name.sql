@@ -1,5 +1,5 @@
--- Reads a node's name.
+-- Reads a node's name and role.
 -- ?1 job key number.
--- Returns name; one row.
+-- Returns name, role; one row.
 -- Index: node (job).
-select name from node where job = ?1
+select name, role from node where job = ?1

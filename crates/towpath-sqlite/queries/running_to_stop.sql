@@ -6,9 +6,9 @@ select r.job, r.turn, r.idx, r.cancel, s.reason
 from running r
 join job j on j.key = r.job
 left join stop s on s.graph = j.graph and s.reason in (0, 3)
-left join node n on n.job = case when s.reason = 3 then r.job end
+left join node n on n.job = case when s.reason in (0, 3) then r.job end
 where r.worker = ?1
     and r.decide = 0
     and j.run is null
-    and (r.cancel is not null or (s.reason is not null and ifnull(n.role & 64, 0) = 0))
+    and (r.cancel is not null or (s.reason is not null and ifnull(n.role & case s.reason when 3 then 80 else 16 end, 0) = 0))
 order by r.turn, r.idx

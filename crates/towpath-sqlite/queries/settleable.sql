@@ -1,5 +1,5 @@
 -- Lists nodes of a graph that no parent holds back and that nobody runs, runs that have begun left out.
--- ?1 id of the graph, bytes, ?2 the code of the stop that prunes, ?3 the role of the node to leave out, ?4 most rows.
+-- ?1 id of the graph, bytes, ?2 the code of the stop that prunes, ?3 the roles of nodes to leave out, ?4 most rows.
 -- Returns id, by job.
 -- Index: graph (id), node (graph, name), undecided (job), running (job), ended (job), job (key), stop (graph),
 -- run (job).

@@ -1,5 +1,5 @@
 -- Counts how a graph's nodes stand.
--- ?1 graph key number, ?2 the role of the node to leave out.
+-- ?1 graph key number, ?2 the roles of nodes to leave out.
 -- Returns one row: ended, running with a handler, not started.
 -- Index: node (graph, name), ended (job), running (job).
 select

@@ -130,7 +130,7 @@ impl Tx<'_, '_> {
             self.db.run(Query::RetryDelete, [graph])?;
             self.recount(graph)?;
         }
-        let counts = self.db.one(Query::StopCounts, params![graph, Role::END.bits()], |row| {
+        let counts = self.db.one(Query::StopCounts, params![graph, Role::END.with(Role::UNDO).bits()], |row| {
             Ok(StopCounts { ended: row.get(0)?, running: row.get(1)?, unstarted: row.get(2)? })
         })?;
         Ok(Changed::Stopped(counts))

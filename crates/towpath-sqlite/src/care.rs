@@ -36,7 +36,8 @@ impl Tx<'_, '_> {
             let before = holder.index;
             let done = self.alone(|tx| {
                 let mut ended = Vec::new();
-                let answer = tx.settle(holder.worker, turn.worker, item, &mut ended)?;
+                let item = tx.append_first(holder.worker, turn.worker, item)?;
+                let answer = tx.settle(holder.worker, turn.worker, &item, &mut ended)?;
                 let held: Vec<_> = ended.iter_mut().filter_map(|over| over.stop.take()).collect();
                 tx.release_to(&ended, holder, room)?;
                 Ok((answer, held))

@@ -56,6 +56,7 @@ fn node(row: &Row<'_>, now: Timestamp) -> Result<NewNode, Fault> {
         job,
         need: if role.has(Role::AT_LEAST) { Need::AtLeast(row.get(2)?) } else { Need::All },
         failure: if role.has(Role::MAY_FAIL) { FailureMode::MayFail } else { FailureMode::Counts },
+        guards: row.get::<_, Option<String>>(17)?.as_deref().map(NodeName::from_stored),
     })
 }
 

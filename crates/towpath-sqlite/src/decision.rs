@@ -120,7 +120,7 @@ impl Tx<'_, '_> {
     }
 
     fn head(&mut self, teller: &mut Teller, job: &Given, rules: JobRules) -> Result<Head, Fault> {
-        let node = self.node_ref(teller, job)?;
+        let (node, role) = self.node_ref(teller, job)?.unzip();
         let lane = self.lane(job.lane)?;
         Ok(Head {
             fence: teller.fence(job),
@@ -132,6 +132,7 @@ impl Tx<'_, '_> {
             rules,
             deadline: job.deadline,
             node,
+            role: role.unwrap_or_default(),
         })
     }
 
@@ -144,20 +145,21 @@ impl Tx<'_, '_> {
     }
 
     fn undecided(&mut self, teller: &mut Teller, job: &Given, rules: JobRules) -> Result<Undecided, Fault> {
-        let node = self.node_ref(teller, job)?;
+        let node = self.node_ref(teller, job)?.map(|(node, _)| node);
         let why = self.why(job)?;
         Ok(Undecided { fence: teller.fence(job), id: job.id, node, counters: job.counters, rules, why })
     }
 
-    fn node_ref(&mut self, teller: &mut Teller, job: &Given) -> Result<Option<NodeRef>, Fault> {
+    fn node_ref(&mut self, teller: &mut Teller, job: &Given) -> Result<Option<(NodeRef, Role)>, Fault> {
         let Some(graph) = job.graph else { return Ok(None) };
         let id = match teller.graphs.get(&graph) {
             Some(id) => *id,
             None => self.db.one(Query::GraphId, [graph], |row| rows::graph_id(row, 0))?,
         };
         teller.graphs.insert(graph, id);
-        let name: String = self.db.one(Query::NodeName, [job.key], |row| Ok(row.get(0)?))?;
-        Ok(Some(NodeRef { graph: id, name: NodeName::from_stored(&name) }))
+        let (name, role): (String, i16) =
+            self.db.one(Query::NodeName, [job.key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Some((NodeRef { graph: id, name: NodeName::from_stored(&name) }, Role::from_bits(role))))
     }
 
     /// What is to be decided of a job.
@@ -166,10 +168,13 @@ impl Tx<'_, '_> {
             (Decide::Deadline, _) => Ok(Why::Deadline),
             (Decide::Parents, Some(_)) => self.parents(job.key),
             (Decide::End, Some(graph)) => {
-                let rules = self.db.one(Query::GraphRules, [graph], |row| {
-                    Ok(rows::json(row, 0, |text| GraphRules::from_stored(Some(text)))?.unwrap_or_default())
+                let (rules, verdict, rank) = self.db.one(Query::GraphRules, [graph], |row| {
+                    let rules = rows::json(row, 0, |text| GraphRules::from_stored(Some(text)))?.unwrap_or_default();
+                    Ok((rules, rows::graph_end(row, 1)?, row.get(2)?))
                 })?;
-                Ok(Why::End { counts: self.counts(graph)?, rules })
+                let undoing = self.undoing(job.key, graph, verdict, rank)?;
+                let counts = if undoing.wants_counts() { self.counts(graph)? } else { Vec::new() };
+                Ok(Why::End { counts, rules, undoing })
             }
             (_, Some(graph)) => Ok(Why::Stopped { reason: self.stop(graph)?.unwrap_or(StopReason::Cancel) }),
             (_, None) => Err(Fault::corrupt("a lone job waits for a decision about its graph")),

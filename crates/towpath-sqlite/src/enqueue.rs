@@ -169,7 +169,7 @@ impl Tx<'_, '_> {
             graph.restart_of().map(|id| id.as_bytes().to_vec()),
         ];
         self.db.run(Query::GraphInsert, row)?;
-        let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new() };
+        let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new(), depths: HashMap::new() };
         let new = match self.grow(&mut growth, graph.nodes(), graph.edges())? {
             Ok(new) => new,
             Err(refusal) => return Ok(Err(refusal)),
@@ -217,8 +217,8 @@ impl Tx<'_, '_> {
         for _ in nodes {
             keys.push(self.draw()?);
         }
-        let wiring = Wiring::of(nodes, edges, &keys, &growth.parents, growth.end);
-        let Wiring { edges: joined, parents } =
+        let wiring = Wiring::of(nodes, edges, &keys, &growth.parents, &growth.depths, growth.end);
+        let Wiring { edges: joined, parents, depths } =
             wiring.ok_or_else(|| Fault::invalid("an edge leads to a node that is not there"))?;
         for (parent, child, edge) in joined {
             let ord = growth.first + i64::from(edge.ord);
@@ -226,8 +226,9 @@ impl Tx<'_, '_> {
             self.db.run(Query::EdgeInsert, params![parent, ord, child, edge.verdicts.bits(), label])?;
         }
         let mut new = Vec::with_capacity(nodes.len());
-        for ((node, key), parents) in nodes.iter().zip(&keys).zip(parents) {
-            match self.insert_node(*key, growth.graph, node, &parents.unwrap_or_default())? {
+        for (((node, key), parents), depth) in nodes.iter().zip(&keys).zip(parents).zip(depths) {
+            let lies = Lies { graph: growth.graph, depth, guards: node.guards.and_then(|at| keys.get(at)).copied() };
+            match self.insert_node(*key, &lies, node, &parents.unwrap_or_default())? {
                 Some(node) => new.push(node),
                 None => {
                     let conflict = self.existing_job(&node.job)?;
@@ -250,17 +251,21 @@ impl Tx<'_, '_> {
     fn insert_node(
         &mut self,
         key: i64,
-        graph: i64,
+        lies: &Lies,
         node: &PreparedNode,
         parents: &[i64],
     ) -> Result<Option<Node>, Fault> {
+        let Lies { graph, depth, guards } = *lies;
         if self.insert_job(key, &node.job, &Belongs { graph: Some(graph), parents })?.is_none() {
             return Ok(None);
         }
         let counters = node.counters;
-        let row =
-            params![key, graph, node.name.as_str(), node.role.bits(), counters.need, counters.eager, counters.left];
+        let (name, role) = (node.name.as_str(), node.role.bits());
+        let row = params![key, graph, name, role, counters.need, counters.eager, counters.left, depth, guards];
         self.db.run(Query::NodeInsert, row)?;
+        if guards.is_some() {
+            self.db.run(Query::UndoInsert, params![graph, depth, key])?;
+        }
         let phase = Phase::Waiting;
         Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None, attempt: 0 }))
     }
@@ -283,4 +288,14 @@ pub(crate) struct Growth {
     pub(crate) end: Option<i64>,
     /// The stored parents by name.
     pub(crate) parents: HashMap<NodeName, i64>,
+    /// How deep they lie.
+    pub(crate) depths: HashMap<i64, u32>,
+}
+
+/// Where a new node lies in its graph.
+struct Lies {
+    graph: i64,
+    depth: u32,
+    /// What it undoes.
+    guards: Option<i64>,
 }

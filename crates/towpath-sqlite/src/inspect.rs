@@ -8,8 +8,8 @@ use towpath_core::store::{
     StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State, StopReason,
-    VerdictTable,
+    Compensation, End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State,
+    StopReason, VerdictTable,
 };
 
 use crate::db::Db;
@@ -186,20 +186,24 @@ fn attempts(db: &mut Db<'_>, id: JobId) -> Result<Vec<AttemptLine>, Fault> {
 fn graph_line(row: &Row<'_>) -> Result<GraphLine, Fault> {
     let name: String = row.get(2)?;
     let stop: Option<i16> = row.get(4)?;
-    let end: Option<i16> = row.get(3)?;
-    let known = |code| GraphEnd::from_code(code).ok_or_else(|| Fault::corrupt(format!("no graph ends as {code}")));
     Ok(GraphLine {
         key: row.get(0)?,
         id: rows::graph_id(row, 1)?,
         name: GraphName::from_stored(&name),
-        end: end.map(known).transpose()?,
+        end: rows::graph_end(row, 3)?,
         stop: stop.map(rows::stop_reason).transpose()?,
         nodes: row.get(5)?,
         generation: row.get(8)?,
         restart_of: row.get::<_, Option<[u8; 16]>>(9)?.map(GraphId::from_bytes),
         created_at: rows::instant(row, 6)?,
         ended_at: rows::instant_or_none(row, 7)?,
+        compensation: compensation(row)?,
     })
+}
+
+fn compensation(row: &Row<'_>) -> Result<Option<Compensation>, Fault> {
+    let (rank, counts): (Option<u32>, Option<String>) = (row.get(10)?, row.get(11)?);
+    Compensation::of_stored(rank, counts.as_deref()).map_err(|e| Fault::corrupt(format!("the counts of a graph: {e}")))
 }
 
 fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
@@ -208,11 +212,11 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 12)?, actor: row.get(13)?, why: row.get(14)? })
+                Some(StopLine { reason, at: rows::instant(row, 14)?, actor: row.get(15)?, why: row.get(16)? })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 10)?, stopped))
+        Ok((line, rows::payload(row, 12)?, stopped))
     })?;
     let Some((line, input, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
@@ -231,6 +235,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             cause: rows::cause(row, 16)?,
             role: Role::from_bits(row.get(17)?),
             parents: rows::node_counters(row, 18)?,
+            guards: row.get::<_, Option<String>>(25)?.as_deref().map(NodeName::from_stored),
         })
     })?;
     let edges = db.all(Query::GraphEdges, of_graph, |row| {
@@ -342,6 +347,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             runs: count(row, 16)?,
             entries: count(row, 17)?,
             arrivals: count(row, 18)?,
+            undos: count(row, 19)?,
         })
     })
 }

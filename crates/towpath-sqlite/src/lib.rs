@@ -54,6 +54,7 @@ mod store;
 mod transact;
 mod turn;
 mod tx;
+mod undo;
 mod unique;
 mod within;
 

@@ -210,6 +210,7 @@ impl Tx<'_, '_> {
             return Ok(None);
         }
         let facts = self.facts(job)?;
+        self.note_refund(&facts, taken.decide, taken.counters, counters)?;
         if let Some(cause) = taken.cancel {
             let rules = self.db.one(Query::JobRules, [job], |row| rows::rules(row, 0))?;
             let ending = Ending::plain(End::Cancelled, Some(cause), rules.keep(End::Cancelled), counters);
@@ -218,6 +219,20 @@ impl Tx<'_, '_> {
         }
         self.make_ready(job, facts.place, counters)?;
         Ok(None)
+    }
+
+    /// Remembers of a node that it was with a handler, where its counters will not say so.
+    pub(crate) fn note_refund(
+        &mut self,
+        facts: &Facts,
+        held: Decide,
+        before: Counters,
+        after: Counters,
+    ) -> Result<(), Fault> {
+        if held == Decide::Handler && facts.graph.is_some() && after.attempt < before.attempt {
+            self.db.run(Query::NodeNote, [facts.key])?;
+        }
+        Ok(())
     }
 
     /// Writes a job's end. Its row elsewhere is gone already; its children are still to be counted.
@@ -279,7 +294,7 @@ pub(crate) struct Over {
 
 impl Facts {
     /// When a node falls due that is released now.
-    fn due(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn due(&self, now: Timestamp) -> Timestamp {
         match (self.delay_us, self.due_at) {
             (Some(delay), _) => now + towpath_core::from_micros(delay),
             (None, Some(at)) => now.max(Timestamp::from_micros(at)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::{End, Label, NodeCounters, Standing};
+use towpath_core::{End, Label, NodeCounters, Role, Standing};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -29,6 +29,10 @@ impl Tx<'_, '_> {
         let mut repaired = 0;
         for Stands { mut node, ended } in nodes {
             let (None, Phase::Waiting | Phase::Undecided) = (ended, node.phase) else { continue };
+            // An undo waits for no parent.
+            if node.role.has(Role::UNDO) {
+                continue;
+            }
             let Some(right) = fresh.get(&node.job) else { continue };
             let was_wrong = (node.counters, node.cause_parent) != (right.counters, right.cause_parent);
             (node.counters, node.cause_parent) = (right.counters, right.cause_parent);

@@ -35,7 +35,7 @@ impl Tx<'_, '_> {
         let due = (self.now + grace).as_micros();
         self.db.run(Query::RetryInsert, params![graph, mode.to_stored(), self.now_us(), due])?;
         let end: i64 = self.db.one(Query::GraphEndNode, [graph], |row| Ok(row.get(0)?))?;
-        self.take_back_end(graph, end)?;
+        self.take_back_end(graph, end, None)?;
         self.wait_anew(end, 0)?;
         self.take_back_decisions(graph)?;
         Ok(Changed::Retrying { retrying: Retrying { mode: mode.clone(), since: self.now }, generation })
@@ -208,9 +208,10 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
             None => None,
         };
         let stop = row.get::<_, Option<i16>>(4)?.map(rows::stop_reason).transpose()?;
-        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop))
+        let is_undone = rows::graph_end(row, 5)?.is_some();
+        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undone))
     })?;
-    let Some((graph, generation, retrying, stop)) = graph else { return Ok(None) };
+    let Some((graph, generation, retrying, stop, is_undone)) = graph else { return Ok(None) };
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut nodes = Vec::new();
     for (job, node) in db.all(Query::ShapeNodes, params![graph, Role::END.bits()], shape_node)? {
@@ -220,7 +221,7 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
     let edges: Vec<(i64, i64)> = db.all(Query::ShapeEdges, [graph], |row| Ok((row.get(0)?, row.get(1)?)))?;
     // `end` has no place.
     let edges = edges.iter().filter_map(|(parent, child)| Some((*places.get(parent)?, *places.get(child)?)));
-    Ok(Some(RetryView { generation, stop, retrying, edges: edges.collect(), nodes }))
+    Ok(Some(RetryView { generation, stop, is_undone, retrying, edges: edges.collect(), nodes }))
 }
 
 fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {

@@ -8,8 +8,8 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 use towpath_core::store::{Counters, Versions};
 use towpath_core::{
-    Cause, CauseRank, Codec, End, GraphId, Incarnation, JobId, JobRules, Kind, Label, NodeCounters, Payload, Role,
-    State, StopReason, Timestamp,
+    Cause, CauseRank, Codec, End, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, Label, NodeCounters, Payload,
+    Role, State, StopReason, Timestamp,
 };
 
 use crate::error::Fault;
@@ -99,6 +99,12 @@ pub(crate) fn node_counters(row: &Row<'_>, at: usize) -> Result<NodeCounters, Fa
         spoiled: row.get(at + 5)?,
         cause: rank.map(CauseRank::from_stored),
     })
+}
+
+/// How a graph ended, or had ended, if it has.
+pub(crate) fn graph_end(row: &Row<'_>, at: usize) -> Result<Option<GraphEnd>, Fault> {
+    let known = |code| GraphEnd::from_code(code).ok_or_else(|| Fault::corrupt(format!("no graph ends as {code}")));
+    row.get::<_, Option<i16>>(at)?.map(known).transpose()
 }
 
 /// What a worker holds a job for.

@@ -38,7 +38,7 @@ impl Tx<'_, '_> {
         let (then, answer) = self.choose(&mut held, item)?;
         let job = held.facts.key;
         let is_end = held.decide == Decide::End;
-        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
+        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
             return Ok(Settled::Stale);
         }
         let mut unread = false;
@@ -57,12 +57,20 @@ impl Tx<'_, '_> {
             return Ok(answer);
         }
         self.db.run(Query::RunningDelete, [job])?;
+        if let Move::End(Ending { counters, .. })
+        | Move::Again { counters, .. }
+        | Move::Block { counters, .. }
+        | Move::Park { counters, .. } = &*then
+        {
+            self.note_refund(&held.facts, held.decide, held.counters, *counters)?;
+        }
         match &*then {
             Move::End(ending) => {
                 let started_at = (held.decide == Decide::Handler).then_some(held.started_at);
                 ended.push(self.end(&held.facts, ending, started_at)?);
             }
             Move::Close(closing) => ended.extend(self.close(&held, closing)?),
+            Move::Undo(step) => self.step_undos(&held.facts, step)?,
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
                 self.leave_undecided(job)?;

@@ -52,7 +52,7 @@ impl Tx<'_, '_> {
 
     /// Tells those runs of a graph that have begun and that a new stop cancels.
     pub(crate) fn tell_runs_of(&mut self, graph: i64, stop: StopReason, note: &CancelNote) -> Result<(), Fault> {
-        let spared = if stop == StopReason::Fail { Role::HANDLER.bits() } else { 0 };
+        let spared = Role::spared_by(stop).bits();
         for run in self.db.all(Query::RunBegunOf, params![graph, spared], |row| Ok(row.get::<_, String>(0)?))? {
             self.tell_of_cancel(&run, note)?;
         }

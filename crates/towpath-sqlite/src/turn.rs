@@ -72,7 +72,11 @@ impl Tx<'_, '_> {
     fn settle_all(&mut self, turn: &Turn, holder: &mut Holder, room: usize) -> Result<Vec<Settled>, Fault> {
         let mut ended = Vec::new();
         let mut settled = Vec::with_capacity(turn.settle.len());
+        let mut items = Vec::with_capacity(turn.settle.len());
         for item in &turn.settle {
+            items.push(self.append_first(holder.worker, turn.worker, item)?);
+        }
+        for item in &items {
             settled.push(self.settle(holder.worker, turn.worker, item, &mut ended)?);
         }
         self.release_to(&ended, holder, room)?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use towpath_core::store::Hint;
-use towpath_core::{Cause, Incarnation, NewJob, Queue, Role, StopReason, Timestamp};
+use towpath_core::{Cause, Incarnation, NewJob, Queue, StopReason, Timestamp};
 
 use crate::care::Care;
 use crate::db::Db;
@@ -137,15 +137,13 @@ impl<'t, 'c> Tx<'t, 'c> {
         }
     }
 
-    /// Why a job that runs is to stop, if its graph asks for it. A handler of the failure that stopped it goes on.
+    /// Why a job that runs is to stop, if its graph asks for it. An undo goes on, and a handler of the failure that stopped it.
     pub(crate) fn cancelled_by(&mut self, job: i64, graph: Option<i64>) -> Result<Option<Cause>, Fault> {
         let Some(graph) = graph else { return Ok(None) };
-        let cause = |stop| Some(Cause::GraphStopped { stop });
         match self.stop(graph)? {
-            Some(StopReason::Cancel) => Ok(cause(StopReason::Cancel)),
-            Some(StopReason::Fail) => {
+            Some(stop @ (StopReason::Cancel | StopReason::Fail)) => {
                 let node = self.db.one(Query::NodeRead, [job], rows::node)?;
-                Ok(cause(StopReason::Fail).filter(|_| !node.role.has(Role::HANDLER)))
+                Ok(node.role.is_held_by(stop).then_some(Cause::GraphStopped { stop }))
             }
             _ => Ok(None),
         }

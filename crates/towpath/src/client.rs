@@ -12,7 +12,7 @@ use towpath_core::store::{Change, Changed, Edit, Ended, Enqueue, Inspect, Item, 
 use towpath_core::{
     Conflict, Due, GraphEnd, GraphId, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind, NewAppend,
     NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, StoreErrorKind, Timestamp, Unique,
-    UniqueKey, cancel_graph_step, cancel_job, terminate_job,
+    UniqueKey, abandon_job, cancel_graph_step, cancel_job, terminate_job,
 };
 
 use crate::branch;
@@ -314,6 +314,17 @@ impl Client {
     /// The store could not do it.
     pub async fn terminate(&self, job: JobId, actor: &str, reason: &str) -> Result<Changed, StoreError> {
         let applied = self.inner.store.apply(terminate_job(job, actor, reason)).await?;
+        Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
+    }
+
+    /// Gives up a job that runs and does not stop though it was asked to: it ends cancelled, on record
+    /// ([`Cause::Abandoned`](crate::Cause::Abandoned)), what waits for it goes on, and the undos of its graph may run. Its
+    /// handler may still be at work; what it does counts for nothing. A job that does not run is cancelled.
+    ///
+    /// # Errors
+    /// The store could not do it.
+    pub async fn abandon(&self, job: JobId, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+        let applied = self.inner.store.apply(abandon_job(job, actor, reason)).await?;
         Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
     }
 

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::store::{Claimed, Head, NodeRef, Upstream};
-use towpath_core::{JobId, Kind, Payload, Queue, StoreError, Timestamp};
+use towpath_core::store::{Claimed, Head, NodeRef, Refusal, Upstream};
+use towpath_core::{JobId, Kind, NewAppend, Payload, PreparedAppend, Queue, Role, StoreError, Timestamp};
 
 use crate::client::Client;
-use crate::error::OutputError;
+use crate::error::{Error, OutputError};
 use crate::failure::Failure;
+use crate::graph::{Existing, GraphAppend};
 use crate::log::Log;
 use crate::states::{State, States};
 
@@ -30,6 +31,7 @@ struct Inner {
     client: Client,
     states: States,
     log: Mutex<Log>,
+    append: Mutex<Option<NewAppend>>,
 }
 
 /// What a worker tells its handlers while they work.
@@ -68,6 +70,7 @@ impl Context {
                 client,
                 states,
                 log: Mutex::default(),
+                append: Mutex::default(),
             }),
         }
     }
@@ -147,6 +150,54 @@ impl Context {
         self.inner.log.lock().unwrap_or_else(PoisonError::into_inner).line(line);
     }
 
+    /// Adds nodes to the job's own graph, with its success: they are written in the commit that ends it, or not at all. What
+    /// is given is the nodes in the making, and this node as a parent of them.
+    ///
+    /// May be called several times; everything is added together. If the attempt fails, nothing is. If the graph has been
+    /// stopped or undone by then, the success stands, and the refusal is recorded with the attempt; any other refusal of the
+    /// store (a name that is taken, a parent that is not there) makes the node dead.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Context, Failure, Job};
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "page")] struct Page(u32);
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "bind")] struct Bind;
+    /// async fn split(cx: Context) -> Result<(), Failure> {
+    ///     cx.append(|more, this| {
+    ///         let pages: Vec<_> = (1..=3).map(|n| this.then(format!("page-{n}"), &Page(n))).collect();
+    ///         more.node("bind", &Bind).after(pages);
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Graph`] with everything that is wrong with the nodes so far; [`Error::Refused`] outside a graph. Nothing of
+    /// this call is added then.
+    pub fn append<T>(&self, add: impl for<'g> FnOnce(&'g GraphAppend, Existing<'g>) -> T) -> Result<T, Error> {
+        let Some(node) = &self.inner.head.node else {
+            let problem = format!("job {} is no node of a graph: there is nothing to add to", self.inner.head.id);
+            return Err(Error::Refused(Refusal::Invalid { problem }));
+        };
+        let more = GraphAppend::new(node.graph);
+        let done = add(&more, more.existing(&node.name));
+        let new = more.into_new()?;
+        let mut held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = held.clone().unwrap_or(NewAppend { graph: node.graph, nodes: Vec::new(), edges: Vec::new() });
+        all.nodes.extend(new.nodes);
+        all.edges.extend(new.edges);
+        GraphAppend::check(all.clone())?;
+        *held = Some(all);
+        Ok(done)
+    }
+
+    /// What the node adds to its graph, if it does.
+    pub(crate) fn take_append(&self) -> Option<PreparedAppend> {
+        let held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // It was checked when it was put there.
+        held.and_then(|new| GraphAppend::check(new).ok())
+    }
+
     pub(crate) fn take_log(&self) -> Option<String> {
         std::mem::take(&mut *self.inner.log.lock().unwrap_or_else(PoisonError::into_inner)).into_text()
     }
@@ -176,6 +227,29 @@ impl Context {
             return Ok(Vec::new());
         }
         self.inner.client.store().upstream(self.inner.head.id).await
+    }
+
+    /// The node that this one undoes: how it ended, what it left, and its last error. `None` if this is no undo.
+    ///
+    /// ```
+    /// # use towpath::{Context, Failure};
+    /// async fn refund(cx: Context) -> Result<(), Failure> {
+    ///     let Some(charge) = cx.guarded().await? else { return Ok(()) };
+    ///     match charge.output::<u64>()? {
+    ///         Some(receipt) => cancel(receipt).await,
+    ///         // It failed or was cancelled on its way: ask the bank whether anything was charged.
+    ///         None => look_for(cx.graph_input::<u64>().await?).await,
+    ///     }
+    /// }
+    /// # async fn cancel(_: u64) -> Result<(), Failure> { Ok(()) }
+    /// # async fn look_for(_: Option<u64>) -> Result<(), Failure> { Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The store could not be asked.
+    pub async fn guarded(&self) -> Result<Option<Upstream>, StoreError> {
+        let is_undo = self.inner.head.role.has(Role::UNDO);
+        if is_undo { Ok(self.upstream().await?.into_iter().next()) } else { Ok(None) }
     }
 
     /// What the graph was given ([`NewGraph::input`](crate::NewGraph::input)). `None` for a job outside a graph, and for a

@@ -2,6 +2,7 @@
 //!
 //! The builder refuses nothing while it is used: [`GraphBuilder::build`] says everything that is wrong at once.
 
+mod append;
 mod built;
 mod builtin;
 pub(crate) mod conditions;
@@ -9,6 +10,7 @@ mod edge;
 mod node;
 mod parallel;
 
+pub use append::{Existing, GraphAppend};
 pub use built::{Graph, GraphHandle};
 pub use edge::{Edge, Parents};
 pub use node::Node;
@@ -163,26 +165,37 @@ impl GraphBuilder {
     /// The name is unique in the graph, 1 to 128 bytes; `end` is kept for the product.
     pub fn node<J: Job>(&self, name: impl AsRef<str>, job: &J) -> Node<'_, J> {
         let name = name.as_ref();
-        let job = client::new_job(job).unwrap_or_else(|e| {
+        let job = self.job(name, job);
+        self.add(name, job, None)
+    }
+
+    /// The job of a node of this name.
+    fn job<J: Job>(&self, name: &str, job: &J) -> NewJob {
+        client::new_job(job).unwrap_or_else(|e| {
             let node = NodeName::from_stored(name);
             self.state().problems.push(GraphProblem::Job(node, e.to_string()));
             NewJob::new(random::job_id(), Kind::from_stored(J::KIND))
-        });
-        self.add(name, job)
+        })
+    }
+
+    /// Adds an undo of a node.
+    fn undo<J: Job>(&self, name: &str, job: &J, guards: usize) -> Node<'_, J> {
+        let (job, guards) = (self.job(name, job), self.name_of(guards));
+        self.add(name, job, Some(guards))
     }
 
     /// Adds a node whose job was put together by hand. Its handle knows no output.
     pub fn node_new(&self, name: impl AsRef<str>, job: NewJob) -> Node<'_, ()> {
-        self.add(name.as_ref(), job)
+        self.add(name.as_ref(), job, None)
     }
 
-    fn add<J>(&self, name: &str, job: NewJob) -> Node<'_, J> {
+    fn add<J>(&self, name: &str, job: NewJob, guards: Option<NodeName>) -> Node<'_, J> {
         let mut state = self.state();
         let name = NodeName::new(name).unwrap_or_else(|problem| {
             state.problems.push(GraphProblem::Name(problem));
             NodeName::from_stored(name)
         });
-        state.nodes.push(NewNode::new(name, job));
+        state.nodes.push(NewNode { guards, ..NewNode::new(name, job) });
         Node { graph: self, place: state.nodes.len() - 1, job: PhantomData }
     }
 
@@ -243,7 +256,7 @@ impl GraphBuilder {
     fn connect(&self, child: usize, edges: Vec<Edge<'_>>) {
         let child = self.name_of(child);
         for edge in edges {
-            let parent = edge.graph.name_of(edge.parent);
+            let parent = edge.parent_name();
             let mut state = self.state();
             if std::ptr::eq(edge.graph, self) {
                 state.edges.push(NewEdge { parent, child: child.clone(), condition: edge.condition });
@@ -255,7 +268,7 @@ impl GraphBuilder {
     }
 
     fn is_connected(&self, edge: &Edge<'_>, child: usize) -> bool {
-        let (parent, child) = (self.name_of(edge.parent), self.name_of(child));
+        let (parent, child) = (edge.parent_name(), self.name_of(child));
         let same = |e: &NewEdge| e.parent == parent && e.child == child && e.condition == edge.condition;
         self.state().edges.iter().any(same)
     }

@@ -72,7 +72,7 @@ pub use context::{Cancellation, Context};
 pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
 pub use error::{Error, OutputError, RestartError, RetryError};
 pub use failure::Failure;
-pub use graph::{Edge, Graph, GraphBuilder, GraphHandle, Node, Parallel, Parents};
+pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
 pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
@@ -129,6 +129,11 @@ pub use towpath_sqlite::{SqliteBody, SqliteOptions, SqliteStore};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/durable.md")]
 pub struct GuideToDurableFunctions;
+
+/// What the guide to graphs shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/graphs.md")]
+pub struct GuideToGraphs;
 
 /// What the guide to jobs shows compiles and runs.
 #[cfg(doctest)]

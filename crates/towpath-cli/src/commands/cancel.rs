@@ -23,6 +23,10 @@ pub(crate) struct Cancel {
     /// Ends the job or run at once, whatever it does; undos do not run.
     #[arg(long)]
     terminate: bool,
+    /// Ends a job that runs and does not stop though it was asked to; what its handler still does counts for nothing, and
+    /// the undos of its graph may run.
+    #[arg(long, conflicts_with = "terminate")]
+    abandon: bool,
     #[command(flatten)]
     bulk: BulkArgs,
     /// Why, for the record.
@@ -55,9 +59,10 @@ impl Cancel {
             Err(_) => None,
         };
         let done = if let Some(graph) = graph {
-            if self.terminate {
-                let help = "cancel the graph, or terminate its jobs";
-                return Err(CliError::usage(format!("{id} is a graph: it cannot be terminated"), help));
+            if self.terminate || self.abandon {
+                let done = if self.terminate { "terminated" } else { "abandoned" };
+                let help = "cancel the graph, or give one of its jobs";
+                return Err(CliError::usage(format!("{} is a graph: it cannot be {done}", id), help));
             }
             self.graph(&client, graph).await?
         } else {
@@ -97,12 +102,15 @@ impl Cancel {
         let actor = self.actor.name();
         let changed = if self.terminate {
             client.terminate(job, &actor, &self.reason).await?
+        } else if self.abandon {
+            client.abandon(job, &actor, &self.reason).await?
         } else {
             client.cancel(job, &actor, &self.reason).await?
         };
         let outcome = match changed {
             Changed::Unknown => return Ok(None),
             Changed::Ended if self.terminate => "terminated",
+            Changed::Ended if self.abandon => "abandoned",
             Changed::Ended => "cancelled",
             Changed::Asked if is_run => "it has begun, and was asked to stop; it ends after its undos",
             Changed::Asked => "it runs, and was asked to stop",

@@ -145,6 +145,9 @@ impl Show {
             let why = if stop.why.is_empty() { String::new() } else { format!(": {}", stop.why) };
             say::line(format_args!("{what} by {} at {}{why}", stop.actor, words::instant(stop.at)));
         }
+        if let Some(compensation) = line.compensation {
+            say::line(format_args!("undos   {compensation}"));
+        }
         if line.generation > 1 {
             say::line(format_args!("retried, in generation {}", line.generation));
         }

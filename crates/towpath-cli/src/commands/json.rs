@@ -22,6 +22,7 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
         "name": line.name,
         "end": line.end,
         "stop": line.stop,
+        "compensation": line.compensation,
         "nodes": line.nodes,
         "generation": line.generation,
         "restart_of": line.restart_of,
@@ -38,12 +39,13 @@ pub(super) fn graph(detail: &GraphDetail) -> Value {
         |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
     );
     graph["restarts"] = json!(detail.restarts);
-    graph["nodes"] = detail.nodes.iter().map(node).collect();
+    let undone = detail.undone();
+    graph["nodes"] = detail.nodes.iter().map(|line| node(line, undone.contains(&line.name))).collect();
     graph["edges"] = detail.edges.iter().map(edge).collect();
     graph
 }
 
-fn node(node: &NodeLine) -> Value {
+fn node(node: &NodeLine, is_undone: bool) -> Value {
     json!({
         "name": node.name,
         "job": node.job,
@@ -52,6 +54,8 @@ fn node(node: &NodeLine) -> Value {
         "gate": node.role.has(Role::GATE),
         "may_fail": node.role.has(Role::MAY_FAIL),
         "at_least": node.role.has(Role::AT_LEAST).then_some(node.parents.need),
+        "undoes": node.guards,
+        "undone": is_undone,
         "state": node.state.word(),
         "skipped": skipped(node.state),
         "cause": node.cause,

@@ -73,7 +73,7 @@ impl<S: Subject> Runner<S> {
 }
 
 /// Groups lines with the more indented ones below them.
-fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
+pub(super) fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
     let mut blocks: Vec<(&str, Vec<String>)> = Vec::new();
     for line in body {
         match (line.strip_prefix("  "), blocks.last_mut()) {
@@ -145,7 +145,11 @@ fn read_append(names: &mut Names, mut args: Args, body: &[String]) -> Result<Nam
     Ok(Named { name, item })
 }
 
-fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<NewNode>, Vec<NewEdge>), ScriptError> {
+pub(super) fn read_nodes(
+    names: &mut Names,
+    graph: &str,
+    body: &[String],
+) -> Result<(Vec<NewNode>, Vec<NewEdge>), ScriptError> {
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
     for line in body {
         let mut args = Args::parse(line)?;
@@ -154,6 +158,7 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
         }
         let range = args.word("a name")?;
         let may_fail = args.flag("may_fail");
+        let guards = args.text("undoes")?.map(|range| expand(&range)).transpose()?.unwrap_or_default();
         let need = args.number("need")?.map_or(Need::All, Need::AtLeast);
         let mut parents = Vec::new();
         if args.flag("after") {
@@ -161,7 +166,7 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
                 parents.push(read_edge(&parent)?);
             }
         }
-        for node in expand(&range)? {
+        for (at, node) in expand(&range)?.into_iter().enumerate() {
             let mut args = args.clone();
             let job = read_job(names, &format!("{graph}/{node}"), &mut args)?;
             args.finish()?;
@@ -173,7 +178,8 @@ fn read_nodes(names: &mut Names, graph: &str, body: &[String]) -> Result<(Vec<Ne
                 }
             }
             let failure = if may_fail { FailureMode::MayFail } else { FailureMode::Counts };
-            nodes.push(NewNode { need, failure, ..NewNode::new(name, job) });
+            let guards = guards.get(at).map(|name| parsed(NodeName::new(name))).transpose()?;
+            nodes.push(NewNode { need, failure, guards, ..NewNode::new(name, job) });
         }
     }
     Ok((nodes, edges))

@@ -1,7 +1,7 @@
 //! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
 use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning};
-use towpath_core::{GraphId, Queue, StopReason, cancel_graph_step, cancel_job, terminate_job};
+use towpath_core::{GraphId, Queue, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
 
 use crate::args::Args;
 use crate::error::ScriptError;
@@ -18,7 +18,7 @@ impl<S: Subject> Runner<S> {
     pub(super) async fn operate(&mut self, verb: &str, args: Args, body: &[String]) -> Answer {
         match verb {
             "cancel" => self.cancel(args).await,
-            "terminate" => self.terminate(args).await,
+            "terminate" | "abandon" => self.terminate(verb, args).await,
             "pause" | "unpause" => self.pause(verb, args).await,
             "edit" => self.edit(args).await,
             "order" => self.order(args, body).await,
@@ -46,14 +46,15 @@ impl<S: Subject> Runner<S> {
         Ok(lines)
     }
 
-    /// `terminate a`: ends it whatever it does.
-    async fn terminate(&mut self, mut args: Args) -> Answer {
+    /// `terminate a`: ends it whatever it does; `abandon a`: because it ignores its cancel.
+    async fn terminate(&mut self, verb: &str, mut args: Args) -> Answer {
         let name = args.word("a job")?;
         let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
         let reason = args.text("reason")?.unwrap_or_default();
         args.finish()?;
         let job = self.names.job(&name);
-        self.apply(terminate_job(job, &actor, &reason), &[name]).await
+        let plan = if verb == "abandon" { abandon_job } else { terminate_job };
+        self.apply(plan(job, &actor, &reason), &[name]).await
     }
 
     /// `edit a input=… priority=3 due=1h`.

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided};
 use towpath_core::{
-    End, Fence, GraphEnd, Label, Payload, Report, Retry, RunCommit, Timestamp, settle_decision, settle_report,
-    settle_rescued, settle_run,
+    End, Fence, GraphEnd, Label, NewAppend, Payload, PreparedAppend, Report, Retry, RunCommit, Timestamp,
+    settle_decision, settle_report, settle_rescued, settle_run,
 };
 
 use crate::args::Args;
 use crate::error::ScriptError;
+use crate::names::Names;
 use crate::run::WorkerBook;
-use crate::run::enqueue::{parsed, read_payload};
+use crate::run::enqueue::{blocks, parsed, read_nodes, read_payload};
 use crate::span;
 
 /// Something under a worker's claim.
@@ -37,13 +38,14 @@ impl Held {
 
 /// What a turn settles: the job's name beside it.
 pub(super) fn read_settles(
+    names: &mut Names,
     book: &WorkerBook,
     body: &[String],
     now: Timestamp,
 ) -> Result<Vec<(String, Settle)>, ScriptError> {
     let mut out: Vec<(String, Settle)> = Vec::new();
-    for line in body {
-        match line.as_str() {
+    for (line, nested) in blocks(body) {
+        match line {
             "decide" => out.extend(all(book, now, |held| matches!(held, Held::Decision(_)))),
             "crashed" => out.extend(all(book, now, |held| matches!(held, Held::Rescued(_)))),
             "ok" => {
@@ -56,7 +58,8 @@ pub(super) fn read_settles(
                 let Some(held) = book.held.get(&name) else {
                     return Err(ScriptError::new(format!("the worker never held {name}")));
                 };
-                let mut settle = read_settle(held, &mut args, now)?;
+                let nodes = read_appended(names, &name, &nested)?;
+                let mut settle = read_settle(held, &mut args, now, nodes)?;
                 settle.journal = args.read("journal", read_journal)?.unwrap_or_default();
                 settle.read = args.number("read")?;
                 args.finish()?;
@@ -98,7 +101,22 @@ fn raw(fence: Fence, then: Move) -> Settle {
     Settle::new(fence, then, Durability::Lazy)
 }
 
-fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, ScriptError> {
+/// What a node adds to its graph, from the lines below its outcome.
+fn read_appended(names: &mut Names, job: &str, nested: &[String]) -> Result<Option<PreparedAppend>, ScriptError> {
+    if nested.is_empty() {
+        return Ok(None);
+    }
+    let graph = job.split_once('/').map_or(job, |(graph, _)| graph);
+    let (nodes, edges) = read_nodes(names, graph, nested)?;
+    Ok(Some(parsed(NewAppend { graph: names.graph(graph), nodes, edges }.prepare())?))
+}
+
+fn read_settle(
+    held: &Held,
+    args: &mut Args,
+    now: Timestamp,
+    nodes: Option<PreparedAppend>,
+) -> Result<Settle, ScriptError> {
     let word = args.word("a report")?;
     match (word.as_str(), held) {
         ("decide", Held::Decision(undecided)) => return Ok(settle_decision(undecided)),
@@ -119,7 +137,16 @@ fn read_settle(held: &Held, args: &mut Args, now: Timestamp) -> Result<Settle, S
         _ => {}
     }
     match held {
-        Held::Job(head) | Held::Rescued(head) => Ok(settle_report(head, read_report(&word, args)?)),
+        Held::Job(head) | Held::Rescued(head) => {
+            let report = read_report(&word, args)?;
+            Ok(settle_report(
+                head,
+                match nodes {
+                    Some(nodes) => Report::Appended { report: Box::new(report), nodes: Box::new(nodes) },
+                    None => report,
+                },
+            ))
+        }
         Held::Decision(_) => Err(ScriptError::new(format!("{word:?} is no decision"))),
     }
 }

@@ -71,7 +71,7 @@ impl<S: Subject> Runner<S> {
         let book = self.workers.entry(worker.clone()).or_default();
         let number = args.number("number")?.unwrap_or(book.number + 1);
         args.finish()?;
-        let mut settles = read_settles(book, body, self.now)?;
+        let mut settles = read_settles(&mut self.names, book, body, self.now)?;
         book.number = book.number.max(number);
         self.find_taken(&mut settles).await?;
         let (names, settle): (Vec<_>, Vec<_>) = settles.into_iter().unzip();

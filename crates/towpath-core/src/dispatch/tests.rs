@@ -134,6 +134,7 @@ fn job_with(key: i64, turn: u64, rules: JobRules) -> Claimed {
             rules,
             deadline: None,
             node: None,
+            role: crate::graph::Role::PLAIN,
         },
         input: Payload::default(),
         headers: Default::default(),

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+use super::undo::Undoing;
 use super::{GraphRules, Role};
 use crate::lifecycle::{Cause, End, SkipKind, StopReason};
 use crate::name::NodeName;
@@ -96,10 +97,12 @@ pub enum Why {
     Deadline,
     /// It is the `end` of a graph whose nodes have all ended.
     End {
-        /// How many ended how, ordered by end, then role.
+        /// How many ended how, ordered by end, then role. Empty while there are undos to run.
         counts: Vec<Count>,
         /// The graph's rules.
         rules: GraphRules,
+        /// How its undos stand.
+        undoing: Undoing,
     },
 }
 
@@ -125,17 +128,15 @@ pub fn decide(why: &Why) -> Option<(End, Cause)> {
 /// How a graph ends whose nodes ended so: failed before cancelled before succeeded.
 ///
 /// A node that may fail never fails the graph. Nor does a spare one, unless an `at_least` node was
-/// left without enough parents.
+/// left without enough parents. How undos ended says nothing of the graph.
 pub fn decide_end(counts: &[Count]) -> GraphEnd {
-    let starved =
-        counts.iter().any(|c| c.nodes > 0 && c.role.has(Role::AT_LEAST) && c.end == End::Skipped(SkipKind::Upstream));
-    let fails = |c: &&Count| {
-        c.nodes > 0 && c.end.is_failure() && !c.role.has(Role::MAY_FAIL) && (starved || !c.role.has(Role::SPARE))
-    };
-    if counts.iter().any(|c| fails(&c)) {
+    let nodes = || counts.iter().filter(|c| c.nodes > 0 && !c.role.has(Role::UNDO));
+    let starved = nodes().any(|c| c.role.has(Role::AT_LEAST) && c.end == End::Skipped(SkipKind::Upstream));
+    let fails = |c: &Count| c.end.is_failure() && !c.role.has(Role::MAY_FAIL) && (starved || !c.role.has(Role::SPARE));
+    if nodes().any(fails) {
         return GraphEnd::Failed;
     }
-    if counts.iter().any(|c| c.nodes > 0 && c.end == End::Cancelled) {
+    if nodes().any(|c| c.end == End::Cancelled) {
         return GraphEnd::Cancelled;
     }
     GraphEnd::Succeeded

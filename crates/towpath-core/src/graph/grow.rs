@@ -15,18 +15,21 @@ pub struct Wiring<'a, K> {
     /// The parent, the child, and the edge between them, in the order of the edges.
     pub edges: Vec<(K, K, &'a PreparedEdge)>,
     /// Of each new node its parents, each once, in the order of its edges; `None` for `end`, which may have as many as
-    /// there are nodes and never asks for them.
+    /// there are nodes and never asks for them. An undo has what it guards.
     pub parents: Vec<Option<Vec<K>>>,
+    /// Of each new node the longest path to it from a root of the graph.
+    pub depths: Vec<u32>,
 }
 
 impl<'a, K: Copy + Eq + Hash> Wiring<'a, K> {
     /// `new` are the keys of the nodes; `stored` those of nodes that are there, by name. The place behind the last new node is
-    /// the stored `end`. `None` if an edge leads to a node that is neither, which a prepared graph's never does.
+    /// the stored `end`, and `depths` are those of the stored parents. `None` if an edge leads to a node that is neither, which a prepared graph's never does.
     pub fn of(
         nodes: &[PreparedNode],
         edges: &'a [PreparedEdge],
         new: &[K],
         stored: &HashMap<NodeName, K>,
+        depths: &HashMap<K, u32>,
         end: Option<K>,
     ) -> Option<Self> {
         let mut parents: Vec<Option<Vec<K>>> =
@@ -47,8 +50,41 @@ impl<'a, K: Copy + Eq + Hash> Wiring<'a, K> {
                 of_child.push(parent);
             }
         }
-        Some(Self { edges: joined, parents })
+        for (node, parents) in nodes.iter().zip(&mut parents) {
+            if let (Some(guarded), Some(parents)) = (node.guards, parents) {
+                parents.push(*new.get(guarded)?);
+            }
+        }
+        let depths = deepened(nodes, edges, |name| stored.get(name).and_then(|key| depths.get(key)).copied());
+        Some(Self { edges: joined, parents, depths })
     }
+}
+
+/// The depths of new nodes below those that are stored.
+fn deepened(nodes: &[PreparedNode], edges: &[PreparedEdge], stored: impl Fn(&NodeName) -> Option<u32>) -> Vec<u32> {
+    let mut depths: Vec<u32> = nodes.iter().map(|node| node.depth).collect();
+    if !edges.iter().any(|edge| matches!(edge.parent, ParentRef::Existing(_))) {
+        return depths;
+    }
+    // Parents lie above their children within the write too, so that is an order in which to go through them.
+    let mut ordered: Vec<&PreparedEdge> = edges.iter().filter(|edge| edge.child < nodes.len()).collect();
+    ordered.sort_by_key(|edge| match &edge.parent {
+        ParentRef::Existing(_) => None,
+        ParentRef::New(at) => Some(nodes[*at].depth),
+    });
+    for edge in ordered {
+        let above = match &edge.parent {
+            ParentRef::Existing(name) => stored(name).unwrap_or_default(),
+            ParentRef::New(at) => depths[*at],
+        };
+        depths[edge.child] = depths[edge.child].max(above + 1);
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(guarded) = node.guards {
+            depths[at] = depths[guarded];
+        }
+    }
+    depths
 }
 
 impl PreparedAppend {
@@ -124,11 +160,13 @@ mod tests {
     fn new_nodes_are_wired_to_each_other_to_what_is_stored_and_to_the_end() {
         let append = append();
         let stored = HashMap::from([(NodeName::from_stored("old"), 10), (NodeName::from_stored("other"), 11)]);
-        let wiring = Wiring::of(append.nodes(), append.edges(), &[1, 2], &stored, Some(99)).unwrap();
+        let depths = HashMap::from([(10, 0), (11, 4)]);
+        let wiring = Wiring::of(append.nodes(), append.edges(), &[1, 2], &stored, &depths, Some(99)).unwrap();
+        assert_eq!(wiring.depths, [5, 6], "the longest path counts");
         assert_eq!(wiring.parents, [Some(vec![10, 11]), Some(vec![1, 10])]);
         let to_end = wiring.edges.iter().filter(|(_, child, _)| *child == 99).count();
         assert_eq!(to_end as u32, append.edges_to_end());
-        assert!(Wiring::of(append.nodes(), append.edges(), &[1, 2], &HashMap::new(), Some(99)).is_none());
+        assert!(Wiring::of(append.nodes(), append.edges(), &[1, 2], &HashMap::new(), &depths, Some(99)).is_none());
     }
 
     #[test]

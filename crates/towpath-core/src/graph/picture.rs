@@ -11,7 +11,7 @@ mod text;
 use std::collections::HashMap;
 
 use super::{Condition, NewEdge, PreparedNode, Role};
-use crate::lifecycle::State;
+use crate::lifecycle::{End, State};
 use crate::name::NodeName;
 use crate::store::GraphDetail;
 
@@ -33,6 +33,8 @@ struct Drawn {
     at_least: Option<u32>,
     /// The last name, if it stands for several.
     last: Option<String>,
+    /// Whether its undo has succeeded.
+    is_undone: bool,
     /// How the nodes for which it stands stand, in the order of the lifecycle. Empty before the graph is stored.
     states: Vec<(State, usize)>,
 }
@@ -55,26 +57,45 @@ impl Picture {
             role: node.role,
             at_least: node.role.has(Role::AT_LEAST).then_some(node.parents.need),
             last: None,
+            is_undone: false,
             states: vec![(node.state, 1)],
         });
         let edges = detail.edges.iter().map(|edge| {
             let asks = edge.condition().map_or_else(|| "other".to_owned(), |condition| asks(&condition));
             (&edge.parent, &edge.child, asks)
         });
-        Self::new(nodes.collect(), edges)
+        let undos =
+            detail.nodes.iter().filter_map(|node| Some((node.guards.as_ref()?, &node.name, UNDONE_BY.to_owned())));
+        let mut picture = Self::new(nodes.collect(), edges.chain(undos));
+        picture.mark_undone();
+        picture
     }
 
     /// The picture of a graph that is checked and not stored yet.
     pub fn of_new(nodes: &[PreparedNode], edges: &[NewEdge]) -> Self {
-        let nodes = nodes.iter().filter(|node| !node.role.has(Role::END)).map(|node| Drawn {
+        let undos = nodes.iter().filter_map(|node| {
+            let guarded = nodes.get(node.guards?)?;
+            Some((&guarded.name, &node.name, UNDONE_BY.to_owned()))
+        });
+        let drawn = nodes.iter().filter(|node| !node.role.has(Role::END)).map(|node| Drawn {
             name: node.name.to_string(),
             kind: node.job.kind.to_string(),
             role: node.role,
             at_least: node.role.has(Role::AT_LEAST).then_some(node.counters.need),
             last: None,
+            is_undone: false,
             states: Vec::new(),
         });
-        Self::new(nodes.collect(), edges.iter().map(|edge| (&edge.parent, &edge.child, asks(&edge.condition))))
+        let edges = edges.iter().map(|edge| (&edge.parent, &edge.child, asks(&edge.condition)));
+        Self::new(drawn.collect(), edges.chain(undos))
+    }
+
+    /// Marks the nodes whose undos have succeeded.
+    fn mark_undone(&mut self) {
+        for line in self.lines.iter().filter(|line| line.is_undo()) {
+            let is_done = self.nodes[line.child].states == [(State::Ended(End::Succeeded), 1)];
+            self.nodes[line.parent].is_undone |= is_done;
+        }
     }
 
     fn new<'a>(mut nodes: Vec<Drawn>, edges: impl Iterator<Item = (&'a NodeName, &'a NodeName, String)>) -> Self {
@@ -92,12 +113,22 @@ impl Picture {
     }
 }
 
+/// What stands at the line from a node to its undo.
+const UNDONE_BY: &str = "undone by";
+
 /// What an edge asks for, in words. Success goes without saying.
 pub(super) fn asks(condition: &Condition) -> String {
     match condition {
         Condition::Succeeded => String::new(),
         Condition::Branch(label) => label.to_string(),
         other => other.to_string(),
+    }
+}
+
+impl Line {
+    /// Whether it leads from a node to its undo.
+    fn is_undo(&self) -> bool {
+        self.asks == UNDONE_BY
     }
 }
 
@@ -125,8 +156,8 @@ impl Drawn {
         if self.role.has(Role::MAY_FAIL) {
             marks.push("may fail".into());
         }
-        if self.role.has(Role::UNDO) {
-            marks.push("undo".into());
+        if self.is_undone {
+            marks.push("undone".into());
         }
         marks
     }

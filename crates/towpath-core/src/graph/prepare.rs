@@ -91,7 +91,7 @@ impl PreparedGraph {
 }
 
 /// A node as stores write it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PreparedNode {
     /// Its name.
     pub name: NodeName,
@@ -99,8 +99,12 @@ pub struct PreparedNode {
     pub job: NewJob,
     /// What it is to the graph.
     pub role: Role,
-    /// Its counters before any parent has ended.
+    /// Its counters before any parent has ended. An undo has one parent left, for no edge: it waits for `end` to start it.
     pub counters: NodeCounters,
+    /// The longest path to it from a node of this write without parents in it. An undo's is that of what it guards.
+    pub depth: u32,
+    /// Of an undo, the place of the node that it guards.
+    pub guards: Option<usize>,
 }
 
 impl PreparedNode {
@@ -135,7 +139,7 @@ pub enum ParentRef {
 }
 
 /// A validated append. The store still has to find the existing parents by name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PreparedAppend {
     graph: GraphId,
     nodes: Vec<PreparedNode>,
@@ -178,13 +182,14 @@ impl NewGraph {
             check.unique(unique);
         }
         let edges = check.edges(&self.edges, |_| None);
-        check.cycle(self.nodes.len(), &edges);
+        let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
+        let guards = check.undos(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems: check.problems });
         }
-        let (mut nodes, edges) = assemble(std::mem::take(&mut self.nodes), edges);
+        let (mut nodes, edges) = assemble(std::mem::take(&mut self.nodes), edges, &order, &guards);
         if self.rules.fail_fast {
             fail_fast(&mut nodes, &edges);
         }
@@ -207,13 +212,14 @@ impl NewAppend {
             check.problems.push(GraphProblem::Empty);
         }
         let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
-        check.cycle(self.nodes.len(), &edges);
+        let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
+        let guards = check.undos(&self.nodes, &edges);
         if !check.problems.is_empty() {
             return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
         }
-        let (nodes, edges) = assemble(self.nodes, edges);
+        let (nodes, edges) = assemble(self.nodes, edges, &order, &guards);
         Ok(PreparedAppend { graph: self.graph, nodes, edges })
     }
 }
@@ -226,12 +232,20 @@ fn end_node(graph: GraphId, left: u32) -> PreparedNode {
         job,
         role: Role::END,
         counters: NodeCounters::fresh(left, u32::MAX >> 1, false),
+        depth: 0,
+        guards: None,
     }
 }
 
-/// Gives nodes their counters and roles, and adds the edges to `end`: from leaves, and from parents
+/// Gives nodes their counters, roles and depths, and adds the edges to `end`: from leaves, and from parents
 /// of nodes that may start without them.
-fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedNode>, Vec<PreparedEdge>) {
+fn assemble(
+    nodes: Vec<NewNode>,
+    mut edges: Vec<PreparedEdge>,
+    order: &[usize],
+    guards: &[Option<usize>],
+) -> (Vec<PreparedNode>, Vec<PreparedEdge>) {
+    let depths = depths(&edges, order, guards);
     let mut parents = vec![0_u32; nodes.len()];
     let mut children = vec![0_u32; nodes.len()];
     let mut spared = vec![0_u32; nodes.len()];
@@ -258,7 +272,7 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
             to_end.push(edge.parent.clone());
         }
     }
-    let leaves = (0..nodes.len()).filter(|at| children[*at] == 0).map(ParentRef::New);
+    let leaves = (0..nodes.len()).filter(|at| children[*at] == 0 && guards[*at].is_none()).map(ParentRef::New);
     to_end.extend(leaves);
     let finished = Condition::Finished.table();
     for parent in to_end {
@@ -288,9 +302,39 @@ fn assemble(nodes: Vec<NewNode>, mut edges: Vec<PreparedEdge>) -> (Vec<PreparedN
                 (need, true)
             }
         };
-        PreparedNode { name: node.name, job: node.job, role, counters: NodeCounters::fresh(parents[at], need, eager) }
+        let counters = match guards[at] {
+            None => NodeCounters::fresh(parents[at], need, eager),
+            Some(_) => {
+                role = role.with(Role::UNDO);
+                NodeCounters::fresh(1, 1, false)
+            }
+        };
+        PreparedNode { name: node.name, job: node.job, role, counters, depth: depths[at], guards: guards[at] }
     });
     (prepared.collect(), edges)
+}
+
+/// How deep each node lies below those without parents among the new ones; an undo as deep as what it guards. `order` has
+/// every node after its parents.
+fn depths(edges: &[PreparedEdge], order: &[usize], guards: &[Option<usize>]) -> Vec<u32> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); guards.len()];
+    for edge in edges {
+        if let ParentRef::New(parent) = edge.parent {
+            children[parent].push(edge.child);
+        }
+    }
+    let mut depths = vec![0_u32; guards.len()];
+    for at in order {
+        for child in &children[*at] {
+            depths[*child] = depths[*child].max(depths[*at] + 1);
+        }
+    }
+    for (at, guarded) in guards.iter().enumerate() {
+        if let Some(guarded) = guarded {
+            depths[at] = depths[*guarded];
+        }
+    }
+    depths
 }
 
 /// Marks what a graph that fails fast goes by: which nodes' failures stop it, and which nodes run all the same.
@@ -314,7 +358,8 @@ fn fail_fast(nodes: &mut [PreparedNode], edges: &[PreparedEdge]) {
         }
     }
     for node in nodes {
-        node.job.rules.fail_fast = !node.role.has(Role::MAY_FAIL) && !node.role.has(Role::SPARE);
+        let counts = [Role::MAY_FAIL, Role::SPARE, Role::UNDO].iter().all(|mark| !node.role.has(*mark));
+        node.job.rules.fail_fast = counts;
     }
 }
 
@@ -454,9 +499,45 @@ impl Check {
         }
     }
 
+    /// The place that each undo guards; what is wrong with undos is a problem.
+    fn undos(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) -> Vec<Option<usize>> {
+        let mut undo_of: HashMap<usize, usize> = HashMap::new();
+        let mut guards = vec![None; nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let Some(guarded) = &node.guards else { continue };
+            let undo = node.name.clone();
+            let Some(place) = self.places.get(guarded).copied() else {
+                let similar = similar(guarded.as_str(), self.names.iter().take(1_000).filter(|n| **n != undo)).cloned();
+                self.problems.push(GraphProblem::UndoOfNothing { undo, missing: guarded.clone(), similar });
+                continue;
+            };
+            if nodes[place].guards.is_some() {
+                self.problems.push(GraphProblem::UndoOfUndo(undo, guarded.clone()));
+            } else if let Some(first) = undo_of.insert(place, at) {
+                let undos = [nodes[first].name.clone(), undo];
+                self.problems.push(GraphProblem::TwoUndos { node: guarded.clone(), undos });
+            }
+            guards[at] = Some(place);
+        }
+        for edge in edges {
+            let child = nodes[edge.child].name.clone();
+            let parent = match &edge.parent {
+                ParentRef::New(at) => nodes[*at].name.clone(),
+                ParentRef::Existing(name) => name.clone(),
+            };
+            if guards[edge.child].is_some() {
+                self.problems.push(GraphProblem::UndoWithEdge { undo: child, edge_with: parent });
+            } else if matches!(edge.parent, ParentRef::New(at) if guards[at].is_some()) {
+                self.problems.push(GraphProblem::UndoWithEdge { undo: parent, edge_with: child });
+            }
+        }
+        guards
+    }
+
     /// Finds one cycle, if there is any, by taking away nodes without parents until none is left
-    /// (Kahn, CACM 1962), then walking parents within the rest.
-    fn cycle(&mut self, count: usize, edges: &[PreparedEdge]) {
+    /// (Kahn, CACM 1962), then walking parents within the rest. Answers the nodes in the order in which they were taken
+    /// away, each after its parents.
+    fn cycle(&mut self, count: usize, edges: &[PreparedEdge]) -> Vec<usize> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
         let mut parents: Vec<Vec<usize>> = vec![Vec::new(); count];
         for edge in edges {
@@ -467,9 +548,9 @@ impl Check {
         }
         let mut left: Vec<usize> = parents.iter().map(Vec::len).collect();
         let mut free: Vec<usize> = (0..count).filter(|at| left[*at] == 0).collect();
-        let mut done = 0;
+        let mut order = Vec::with_capacity(count);
         while let Some(at) = free.pop() {
-            done += 1;
+            order.push(at);
             for &child in &children[at] {
                 left[child] -= 1;
                 if left[child] == 0 {
@@ -477,16 +558,13 @@ impl Check {
                 }
             }
         }
-        if done == count {
-            return;
-        }
-        let Some(start) = (0..count).find(|at| left[*at] > 0) else { return };
+        let Some(start) = (0..count).find(|at| left[*at] > 0) else { return order };
         let mut walked: Vec<usize> = Vec::new();
         let mut at = start;
         while !walked.contains(&at) {
             walked.push(at);
             // A node that is left has a parent that is left.
-            let Some(&parent) = parents[at].iter().find(|p| left[**p] > 0) else { return };
+            let Some(&parent) = parents[at].iter().find(|p| left[**p] > 0) else { return order };
             at = parent;
         }
         let from = walked.iter().position(|w| *w == at).unwrap_or(0);
@@ -498,6 +576,7 @@ impl Check {
             path.push(first);
         }
         self.problems.push(GraphProblem::Cycle(path));
+        order
     }
 }
 
@@ -531,146 +610,4 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::Timestamp;
-
-    fn name(text: &str) -> NodeName {
-        NodeName::from_stored(text)
-    }
-
-    fn graph(nodes: &[&str], edges: &[(&str, &str)]) -> NewGraph {
-        NewGraph {
-            id: GraphId::from_parts(Timestamp::ZERO, [3; 10]),
-            name: GraphName::from_stored("g"),
-            rules: GraphRules::default(),
-            input: None,
-            unique: None,
-            nodes: nodes
-                .iter()
-                .enumerate()
-                .map(|(at, n)| {
-                    NewNode::new(name(n), NewJob::new(JobId::from_bytes([at as u8; 16]), Kind::from_stored("k")))
-                })
-                .collect(),
-            edges: edges.iter().map(|(p, c)| NewEdge::new(name(p), name(c))).collect(),
-        }
-    }
-
-    fn problems(graph: NewGraph) -> Vec<String> {
-        graph.prepare().unwrap_err().problems.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn a_cycle_shows_its_path_in_the_direction_of_the_edges() {
-        let found = problems(graph(&["x", "a", "b", "c"], &[("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")]));
-        assert_eq!(found, ["these nodes wait for each other: a -> b -> c -> a: remove one of the edges"]);
-    }
-
-    #[test]
-    fn all_problems_are_said_at_once() {
-        let found = problems(graph(
-            &["load", "load", "end", "send"],
-            &[("laod", "send"), ("send", "send"), ("load", "send"), ("load", "send"), ("qqqqqq", "send")],
-        ));
-        assert_eq!(
-            found,
-            [
-                "two nodes are named load: rename one",
-                "the name end is kept for the graph's own last node: choose another",
-                "send has an edge with laod, and no node is named so: did you mean load?",
-                "send waits for itself: remove that edge",
-                "send waits for load twice in the same way: remove one edge",
-                "send has an edge with qqqqqq, and no node is named so: add it or remove the edge",
-            ]
-        );
-        assert_eq!(problems(graph(&[], &[])), ["it has no node: add one"]);
-    }
-
-    #[test]
-    fn the_end_waits_for_the_leaves_and_is_never_ready_by_itself() {
-        let prepared = graph(&["a", "b", "c"], &[("a", "b"), ("a", "c")]).prepare().unwrap();
-        let end = prepared.nodes().last().unwrap();
-        assert_eq!((end.name.as_str(), end.counters.left), ("end", 2));
-        let mut counters = end.counters;
-        counters.add(crate::graph::Verdict::Ok, 0);
-        counters.add(crate::graph::Verdict::Ok, 1);
-        assert_eq!(counters.standing(), crate::graph::Standing::Undecided);
-        assert_eq!(prepared.nodes()[0].counters.need, 0);
-        assert_eq!(prepared.nodes()[1].counters.need, 1);
-    }
-
-    #[test]
-    fn the_end_waits_for_parents_that_a_node_may_start_without() {
-        let mut g = graph(&["a", "b", "c"], &[("a", "c"), ("b", "c")]);
-        g.nodes[2].need = Need::AtLeast(1);
-        let prepared = g.prepare().unwrap();
-        assert_eq!(prepared.nodes().last().unwrap().counters.left, 3);
-        assert!(prepared.nodes()[0].role.has(Role::SPARE));
-        assert!(prepared.nodes()[2].role.has(Role::AT_LEAST));
-    }
-
-    #[test]
-    fn a_need_that_cannot_be_met_is_refused() {
-        let mut g = graph(&["a", "b"], &[("a", "b")]);
-        g.nodes[1].need = Need::AtLeast(2);
-        assert_eq!(problems(g), ["b needs at least 2 of its 1 parents: ask for 1 to 1"]);
-    }
-
-    #[test]
-    fn a_branch_that_the_gate_does_not_have_is_refused() {
-        let mut g = graph(&["gate", "a", "b"], &[]);
-        g.nodes[0].job.rules.labels = vec![Label::from_stored("yes"), Label::from_stored("no")];
-        let to = |child: &str, label: &str| NewEdge {
-            parent: name("gate"),
-            child: name(child),
-            condition: Condition::Branch(Label::from_stored(label)),
-        };
-        g.edges = vec![to("a", "yes"), to("b", "maybe")];
-        assert_eq!(problems(g), ["b waits for the branch maybe of gate, which has only yes, no: ask for one of these"]);
-    }
-
-    #[test]
-    fn in_a_graph_that_fails_fast_what_an_edge_of_a_failure_leads_to_is_marked() {
-        let mut g = graph(&["a", "b", "handler", "after", "spare"], &[("a", "b"), ("handler", "after")]);
-        g.rules.fail_fast = true;
-        g.nodes[4].failure = FailureMode::MayFail;
-        g.edges.push(NewEdge { parent: name("b"), child: name("handler"), condition: Condition::Failed });
-        let prepared = g.prepare().unwrap();
-        let marked = |mark: fn(&PreparedNode) -> bool| {
-            prepared.nodes().iter().filter(|n| mark(n)).map(|n| n.name.as_str()).collect::<Vec<_>>()
-        };
-        assert_eq!(marked(|node| node.role.has(Role::HANDLER)), ["handler", "after"]);
-        assert_eq!(marked(|node| node.job.rules.fail_fast), ["a", "b", "handler", "after"]);
-    }
-
-    #[test]
-    fn limits_hold_at_the_limit_and_one_past_it() {
-        let many: Vec<String> = (0..=limits::GRAPH_NODES_MAX).map(|n| format!("n{n}")).collect();
-        let make = |count: usize| NewGraph {
-            nodes: many[..count]
-                .iter()
-                .enumerate()
-                .map(|(at, n)| {
-                    let mut id = [0; 16];
-                    id[..8].copy_from_slice(&(at as u64).to_be_bytes());
-                    NewNode::new(name(n), NewJob::new(JobId::from_bytes(id), Kind::from_stored("k")))
-                })
-                .collect(),
-            ..graph(&[], &[])
-        };
-        assert!(make(limits::GRAPH_NODES_MAX).prepare().is_ok());
-        assert_eq!(problems(make(limits::GRAPH_NODES_MAX + 1)), ["it has 20001 nodes, at most 20000 are allowed"]);
-    }
-
-    #[test]
-    fn an_append_looks_for_its_parents_in_the_store() {
-        let g = graph(&["new"], &[("old", "new")]);
-        let append = NewAppend { graph: g.id, nodes: g.nodes, edges: g.edges }.prepare().unwrap();
-        assert_eq!(append.edges()[0].parent, ParentRef::Existing(name("old")));
-        assert_eq!(append.edges()[1].child, 1, "the new leaf leads to end");
-        let g = graph(&["new"], &[("new", "old")]);
-        let refused = NewAppend { graph: g.id, nodes: g.nodes, edges: g.edges }.prepare().unwrap_err();
-        assert_eq!(refused.problems, [GraphProblem::ExistingChild(name("old"))]);
-    }
-}
+mod tests;

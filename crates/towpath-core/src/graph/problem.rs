@@ -62,6 +62,31 @@ pub enum GraphProblem {
         /// The other graph.
         graph: String,
     },
+    /// An undo of a node that is not there, or was in the graph before the undo.
+    UndoOfNothing {
+        /// The undo.
+        undo: NodeName,
+        /// The name that no node beside it bears.
+        missing: NodeName,
+        /// A node with a similar name, if there is one.
+        similar: Option<NodeName>,
+    },
+    /// An undo of an undo.
+    UndoOfUndo(NodeName, NodeName),
+    /// Two undos of one node.
+    TwoUndos {
+        /// The node.
+        node: NodeName,
+        /// The undos, in the order in which they were added.
+        undos: [NodeName; 2],
+    },
+    /// An edge from or to an undo.
+    UndoWithEdge {
+        /// The undo.
+        undo: NodeName,
+        /// The node at the other side.
+        edge_with: NodeName,
+    },
     /// A name that cannot be one.
     Name(InvalidName),
     /// An edge to a node that was there before.
@@ -123,6 +148,25 @@ impl fmt::Display for GraphProblem {
                 write!(
                     f,
                     "{child} has an edge with {parent}, a node of another graph ({graph}): use nodes of one graph"
+                )
+            }
+            Self::UndoOfNothing { undo, missing, similar } => {
+                write!(f, "{undo} undoes {missing}, and no node added with it is named so")?;
+                match similar {
+                    Some(similar) => write!(f, ": did you mean {similar}?"),
+                    None => f.write_str(": add both together"),
+                }
+            }
+            Self::UndoOfUndo(undo, other) => {
+                write!(f, "{undo} undoes {other}, which is an undo itself: undo the node that {other} undoes")
+            }
+            Self::TwoUndos { node, undos: [a, b] } => {
+                write!(f, "{a} and {b} both undo {node}: a node has one undo, do both in it")
+            }
+            Self::UndoWithEdge { undo, edge_with } => {
+                write!(
+                    f,
+                    "{undo} has an edge with {edge_with}, and is an undo: undos run after all nodes, remove the edge"
                 )
             }
             Self::Name(problem) => problem.fmt(f),

@@ -61,6 +61,8 @@ pub struct RetryView {
     pub generation: u32,
     /// What holds it back.
     pub stop: Option<StopReason>,
+    /// Whether its undos have been decided about: they have begun, or were passed over.
+    pub is_undone: bool,
     /// The retry that is under way.
     pub retrying: Option<Retrying>,
     /// Its nodes, in the order of their enqueue, `end` left out.
@@ -129,6 +131,9 @@ pub enum RetryRefusal {
     /// There is no node of this name.
     #[error("it has no node {0}")]
     UnknownNode(NodeName),
+    /// Its undos have been decided about: what they reverse, or would have, does not come back by running nodes again.
+    #[error("its undos have begun or were passed over: restart it as a new graph")]
+    Undone,
     /// A node is a run that has begun: its journal would be replayed to the same end.
     #[error("its node {0} is a run that has begun, and its journal would be replayed to the same end")]
     HasBegun(NodeName),
@@ -140,12 +145,16 @@ pub enum RetryRefusal {
 /// # Errors
 /// It cannot be retried so; nothing is to be written then.
 pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
+    let is_over = |node: &RetryNode| node.role.has(Role::UNDO) && node.ended.is_some();
+    if shape.is_undone || shape.nodes.iter().any(is_over) {
+        return Err(RetryRefusal::Undone);
+    }
     let chosen = choose(shape, mode, since)?;
     if let Some((node, _)) = shape.nodes.iter().zip(&chosen).find(|(node, chosen)| **chosen && node.has_journal) {
         return Err(RetryRefusal::HasBegun(node.name.clone()));
     }
     let order = top_down(shape);
-    let is_open = shape.nodes.iter().any(|node| node.ended.is_none());
+    let is_open = shape.nodes.iter().any(|node| node.ended.is_none() && !node.role.has(Role::UNDO));
     let lifts = is_open && matches!(shape.stop, Some(StopReason::Cancel | StopReason::Fail));
     let mut plan = RetryPlan { lifts, ..RetryPlan::default() };
     let (mut has_child, mut is_awaited) = (vec![false; shape.nodes.len()], vec![false; shape.nodes.len()]);
@@ -270,7 +279,7 @@ mod tests {
             ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
         };
         let nodes = ends.iter().enumerate().map(node).collect();
-        RetryView { generation: 1, stop: None, retrying: None, nodes, edges: edges.to_vec() }
+        RetryView { generation: 1, stop: None, is_undone: false, retrying: None, nodes, edges: edges.to_vec() }
     }
 
     fn planned(shape: &RetryView, mode: &RetryMode) -> Vec<JobId> {
@@ -287,6 +296,15 @@ mod tests {
 
     fn skipped(kind: SkipKind, parent: usize) -> Option<(End, Option<Cause>)> {
         Some((End::Skipped(kind), Some(Cause::Parent { node: name(parent), end: End::Dead })))
+    }
+
+    #[test]
+    fn a_graph_whose_undos_were_decided_about_is_not_retried() {
+        let mut shape = shape(&[dead(), None], &[]);
+        shape.nodes[1].role = Role::UNDO;
+        assert_eq!(planned(&shape, &RetryMode::All), [id(0)], "an undo that waits is no part of it");
+        shape.is_undone = true;
+        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None), Err(RetryRefusal::Undone));
     }
 
     #[test]

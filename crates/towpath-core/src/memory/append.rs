@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::graph::PreparedAppend;
+use crate::graph::{GraphEnd, PreparedAppend};
+use crate::id::Incarnation;
 use crate::name::NodeName;
-use crate::store::{Placed, Refusal};
+use crate::store::{Placed, Refusal, Settle};
 
 use super::Transaction;
-use super::tables::{Key, Phase};
+use super::tables::{Key, Phase, With};
 
 impl Transaction<'_> {
     pub(super) fn append(&mut self, append: &PreparedAppend) -> Result<Placed, Refusal> {
@@ -18,6 +19,9 @@ impl Transaction<'_> {
         }
         if let Some(reason) = self.tables.stop.get(&graph) {
             return Err(Refusal::Stopped { graph: id, reason: *reason });
+        }
+        if self.tables.graph.get(&graph).is_some_and(|row| row.undo_rank.is_some()) {
+            return Err(Refusal::Undone { graph: id });
         }
         let node = |name: &NodeName| self.tables.node_by_name.get(&(graph, name.clone())).copied();
         // The hidden `end` is nobody's parent.
@@ -36,7 +40,7 @@ impl Transaction<'_> {
 
         let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
         let new = self.grow(graph, append.nodes(), append.edges(), &parents);
-        self.reopen(graph, append);
+        self.reopen(graph, append, new.first().copied());
         self.count_ended(first, parents.into_values().collect());
         for job in new {
             if self.look_at(job) {
@@ -46,24 +50,46 @@ impl Transaction<'_> {
         Ok(Placed::Inserted)
     }
 
-    /// Lets the graph's `end` wait for the new leaves, whatever had become of it.
-    fn reopen(&mut self, graph: Key, append: &PreparedAppend) {
+    /// Adds what a node adds to its graph with its end, before anything ends: the edges from what ends in the same turn are
+    /// counted with its end.
+    pub(super) fn append_first(&mut self, worker: Incarnation, item: Settle) -> Settle {
+        let Some((append, _)) = item.appends() else { return item };
+        let held = self.tables.running_under(item.fence).filter(|_| item.fence.token.worker == worker);
+        if held.is_none_or(|row| row.with != With::Handler) {
+            return item;
+        }
+        let refusal = self.append(&append.nodes).err();
+        item.appended(refusal.as_ref())
+    }
+
+    /// Lets the graph's `end` wait for the new leaves, whatever had become of it. What had succeeded stays so: it is older
+    /// than the first new node.
+    fn reopen(&mut self, graph: Key, append: &PreparedAppend, first: Option<Key>) {
         let Some(end) = self.tables.end_of(graph) else { return };
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.counters.left += append.edges_to_end();
         }
-        self.reopen_end(graph, end);
+        self.reopen_end(graph, end, first);
     }
 
-    /// Takes back what had become of a graph's `end`, and with it the graph's own.
-    pub(super) fn reopen_end(&mut self, graph: Key, end: Key) {
+    /// Takes back what had become of a graph's `end`, and with it the graph's own. `first` is the first new node, if it grows:
+    /// what had succeeded stays so.
+    pub(super) fn reopen_end(&mut self, graph: Key, end: Key, first: Option<Key>) {
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.phase = Phase::Waiting;
         }
         self.tables.undecided.remove(&end);
         self.take_running(end);
         self.tables.ended.remove(&end);
-        if let Some(over) = self.tables.graph.get_mut(&graph).and_then(|row| row.over.take()) {
+        let Some(row) = self.tables.graph.get_mut(&graph) else { return };
+        let over = row.over.take();
+        if let Some(first) = first {
+            let had_ended = row.undoing.take().or(over.as_ref().map(|over| over.end));
+            if had_ended == Some(GraphEnd::Succeeded) {
+                row.committed = first;
+            }
+        }
+        if let Some(over) = over {
             self.tables.graph_prune_at.remove(&(over.prune_at, graph));
         }
     }

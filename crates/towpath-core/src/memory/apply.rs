@@ -143,7 +143,7 @@ impl Transaction<'_> {
             }
         }
         let mut counts = StopCounts::default();
-        for job in self.tables.nodes_of(graph).filter(|job| !self.tables.is_end(*job)) {
+        for job in self.tables.nodes_of(graph).filter(|job| self.tables.is_plain(*job)) {
             match self.tables.state(job) {
                 State::Ended(_) => counts.ended += 1,
                 State::Running => counts.running += 1,
@@ -176,7 +176,8 @@ impl Transaction<'_> {
     /// Counts the parents of every node that is not released anew; answers how many nodes were wrong.
     pub(super) fn recount_nodes(&mut self, graph: Key) -> u32 {
         let mut fresh = self.count_from_edges(graph);
-        fresh.retain(|job, _| !self.tables.ended.contains_key(job));
+        // An undo waits for no parent.
+        fresh.retain(|job, _| !self.tables.ended.contains_key(job) && !self.tables.is_undo(*job));
         let mut repaired = 0;
         for (job, (counters, cause_parent)) in fresh {
             let Some(node) = self.tables.node.get_mut(&job).filter(|node| node.phase != Phase::Released) else {

@@ -36,6 +36,7 @@ impl Tables {
             job: new,
             need: if is_at_least { Need::AtLeast(node.counters.need) } else { Need::All },
             failure: if node.role.has(Role::MAY_FAIL) { FailureMode::MayFail } else { FailureMode::Counts },
+            guards: node.guards.and_then(|guarded| self.node.get(&guarded)).map(|node| node.name.clone()),
         })
     }
 

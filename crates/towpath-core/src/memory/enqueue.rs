@@ -1,5 +1,6 @@
 //! Writes jobs and graphs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::graph::{PreparedEdge, PreparedGraph, PreparedNode, Role, Wiring};
@@ -76,6 +77,9 @@ impl Transaction<'_> {
             generation: 1,
             restart_of: graph.restart_of(),
             over: None,
+            undoing: None,
+            undo_rank: None,
+            committed: 0,
         };
         self.tables.graph.insert(key, row);
         self.tables.graph_by_id.insert(graph.id(), key);
@@ -139,14 +143,18 @@ impl Transaction<'_> {
         let new: Vec<Key> = nodes.iter().map(|_| self.tables.draw()).collect();
         let end = self.tables.end_of(graph);
         let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
-        let wiring = Wiring::of(nodes, edges, &new, existing, end);
-        let Wiring { edges: joined, parents } = wiring.unwrap_or(Wiring { edges: Vec::new(), parents: Vec::new() });
+        let depth = |key: &Key| Some((*key, self.tables.node.get(key)?.depth));
+        let depths: HashMap<Key, u32> = existing.values().filter_map(depth).collect();
+        let wiring = Wiring::of(nodes, edges, &new, existing, &depths, end);
+        let none = Wiring { edges: Vec::new(), parents: Vec::new(), depths: Vec::new() };
+        let Wiring { edges: joined, parents, depths } = wiring.unwrap_or(none);
         for (parent, child, edge) in joined {
             let row = EdgeRow { child, verdicts: edge.verdicts, label: edge.label.clone() };
             self.tables.edge.insert((parent, first + edge.ord), row);
         }
-        for ((job, node), parents) in new.iter().zip(nodes).zip(parents) {
-            self.insert_node(*job, graph, node, parents.unwrap_or_default());
+        for (((job, node), parents), depth) in new.iter().zip(nodes).zip(parents).zip(depths) {
+            let guards = node.guards.and_then(|at| new.get(at)).copied();
+            self.insert_node(*job, node, parents.unwrap_or_default(), Place { graph, depth, guards });
         }
         if let Some(row) = self.tables.graph.get_mut(&graph) {
             row.nodes += nodes.iter().filter(|node| !node.role.has(Role::END)).count() as u32;
@@ -155,8 +163,12 @@ impl Transaction<'_> {
         new
     }
 
-    fn insert_node(&mut self, job: Key, graph: Key, node: &PreparedNode, parents: Vec<Key>) {
+    fn insert_node(&mut self, job: Key, node: &PreparedNode, parents: Vec<Key>, place: Place) {
+        let Place { graph, depth, guards } = place;
         self.insert_job(job, node.job.clone(), parents);
+        if guards.is_some() {
+            self.tables.undo.insert((graph, Reverse(depth), job));
+        }
         let row = NodeRow {
             graph,
             name: node.name.clone(),
@@ -165,6 +177,9 @@ impl Transaction<'_> {
             counters: node.counters,
             attempt: 0,
             cause_parent: None,
+            depth,
+            guards,
+            started: false,
         };
         self.tables.node.insert(job, row);
         self.tables.node_by_graph.insert((graph, job));
@@ -183,6 +198,13 @@ impl Transaction<'_> {
         self.tables.job_by_id.insert(new.id, key);
         self.tables.job.insert(key, JobRow { new, lane, enqueued_at: self.now, parents });
     }
+}
+
+/// Where a new node lies in its graph.
+struct Place {
+    graph: Key,
+    depth: u32,
+    guards: Option<Key>,
 }
 
 /// Whether two jobs with the same id have the same content, so that one is a repeat of the other.

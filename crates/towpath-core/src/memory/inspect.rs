@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::graph::Compensation;
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, StopReason};
 use crate::name::{Queue, RunId};
@@ -159,6 +160,7 @@ impl Tables {
             name: row.name.clone(),
             end: row.over.as_ref().map(|over| over.end),
             stop,
+            compensation: Compensation::of(row.undo_rank, row.over.as_ref().map(|_| self.counts(key)).as_deref()),
             nodes: row.nodes,
             generation: row.generation,
             restart_of: row.restart_of,
@@ -207,6 +209,7 @@ impl Tables {
             queue: line.queue,
             role: node.role,
             parents: node.counters,
+            guards: node.guards.and_then(|guarded| self.node.get(&guarded)).map(|node| node.name.clone()),
             state: line.state,
             cause: self.ended.get(&job).and_then(|row| row.cause.clone()),
             counters: line.counters,
@@ -318,6 +321,7 @@ impl Tables {
             runs: self.run.len() as u64,
             entries: self.entry.len() as u64,
             arrivals: self.arrival.len() as u64,
+            undos: self.undo.len() as u64,
         }
     }
 }

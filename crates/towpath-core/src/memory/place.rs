@@ -129,6 +129,7 @@ impl Transaction<'_> {
             With::Handler => Counters { attempt: row.counters.attempt.saturating_sub(1), ..row.counters },
             _ => row.counters,
         };
+        self.note_refund(job, &row, counters);
         if self.tables.is_undecided(job) {
             self.leave_undecided(job);
         } else if let Some(cause) = row.cancel {
@@ -141,6 +142,16 @@ impl Transaction<'_> {
             self.make_ready(job, counters);
         }
         false
+    }
+
+    /// Remembers of a node that it was with a handler, where its counters will not say so.
+    pub(super) fn note_refund(&mut self, job: Key, row: &RunningRow, counters: Counters) {
+        if row.with == With::Handler
+            && counters.attempt < row.counters.attempt
+            && let Some(node) = self.tables.node.get_mut(&job)
+        {
+            node.started = true;
+        }
     }
 
     /// Writes a job's end. Its row elsewhere is gone already; its children are still to be counted.

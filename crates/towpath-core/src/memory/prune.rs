@@ -58,6 +58,7 @@ impl Transaction<'_> {
             self.tables.edge.remove(&(job, ord));
         }
         if let Some(node) = self.tables.node.remove(&job) {
+            self.tables.undo.remove(&(node.graph, std::cmp::Reverse(node.depth), job));
             self.tables.node_by_graph.remove(&(node.graph, job));
             self.tables.node_by_name.remove(&(node.graph, node.name));
         }

@@ -65,7 +65,7 @@ impl Tables {
     pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {
         let Some((graph, _)) = self.visible_graph(graph) else { return Vec::new() };
         let open =
-            self.nodes_of(graph).filter(|job| !self.is_end(*job) && self.is_unstarted(*job) && !self.has_begun(*job));
+            self.nodes_of(graph).filter(|job| self.is_plain(*job) && self.is_unstarted(*job) && !self.has_begun(*job));
         open.filter_map(|job| self.job.get(&job)).map(|row| row.new.id).take(limit as usize).collect()
     }
 

@@ -21,7 +21,7 @@ impl Transaction<'_> {
             self.tables.stopped.insert(graph, line);
             self.tables.retry.insert(graph, RetryRow { mode: mode.clone(), since: self.now, due });
             if let Some(end) = self.tables.end_of(graph) {
-                self.reopen_end(graph, end);
+                self.reopen_end(graph, end, None);
             }
             self.take_back_decisions(graph);
         }
@@ -172,6 +172,7 @@ impl Tables {
         Some(RetryView {
             generation: row.generation,
             stop: self.stop.get(&graph).copied(),
+            is_undone: row.undoing.is_some(),
             retrying: self.retrying(graph),
             edges: edges.collect(),
             nodes: nodes.iter().filter_map(|job| self.shape_node(*job)).collect(),

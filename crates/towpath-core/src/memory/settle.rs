@@ -35,7 +35,7 @@ impl Transaction<'_> {
             _ => (item.then, Settled::Done),
         };
         let is_end = self.tables.is_end(job);
-        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_), false)) {
+        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
             return Settled::Stale;
         }
         let mut unread = false;
@@ -58,23 +58,28 @@ impl Transaction<'_> {
         match then {
             Move::End(ending) => {
                 let started_at = (row.with == With::Handler).then_some(row.started_at);
+                self.note_refund(job, &row, ending.counters);
                 self.end(job, ending, started_at);
                 ended.push(job);
             }
             Move::Close(closing) => self.close(job, closing, row.counters),
+            Move::Undo(step) => self.step_undos(job, step),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => self.leave_undecided(job),
             Move::Again { after, counters, record } => {
                 if let Some(record) = record {
                     self.keep_attempt(job, record, row.started_at);
                 }
+                self.note_refund(job, &row, counters);
                 self.make_due(job, self.now + after, counters);
             }
             Move::Block { reason, build, counters } => {
+                self.note_refund(job, &row, counters);
                 self.tables.blocked.insert(job, BlockedRow { counters, build, reason });
             }
             Move::Park { counters, .. } if unread => self.make_ready(job, counters),
             Move::Park { until, counters } => {
+                self.note_refund(job, &row, counters);
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
             }
             Move::Renew(renewal) => self.renew(job, renewal),

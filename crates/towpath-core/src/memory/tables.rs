@@ -1,5 +1,6 @@
 //! The rows, and the questions that every verb asks of them. Changes are in `place.rs` and in the verbs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, Standing, VerdictTable};
@@ -37,6 +38,8 @@ pub(super) struct Tables {
     pub(super) running_by_turn: BTreeMap<(Key, u64, u16), Key>,
     pub(super) blocked: BTreeMap<Key, BlockedRow>,
     pub(super) undecided: BTreeSet<Key>,
+    /// Undos that nobody has decided about: graph, rank (the highest first), job.
+    pub(super) undo: BTreeSet<(Key, Reverse<u32>, Key)>,
     pub(super) deadline: BTreeSet<(Timestamp, Key)>,
 
     pub(super) ended: BTreeMap<Key, EndedRow>,
@@ -195,6 +198,11 @@ pub(super) struct GraphRow {
     pub(super) generation: u32,
     pub(super) restart_of: Option<GraphId>,
     pub(super) over: Option<OverRow>,
+    /// How it had ended when its undos were first looked at, and the rank that was started last.
+    pub(super) undoing: Option<GraphEnd>,
+    pub(super) undo_rank: Option<u32>,
+    /// Nodes of lower keys belong to what had succeeded before the graph grew.
+    pub(super) committed: Key,
 }
 
 /// What is written on a graph when its `end` is decided, and unset when it grows again.
@@ -214,6 +222,12 @@ pub(super) struct NodeRow {
     pub(super) attempt: u32,
     /// The parent of the edge that `counters.cause` ranks.
     pub(super) cause_parent: Option<Key>,
+    /// The longest path to it from a root. An undo's is that of what it guards.
+    pub(super) depth: u32,
+    /// Of an undo, what it guards.
+    pub(super) guards: Option<Key>,
+    /// Whether a claim of it was refunded: it has started, whatever its counters say.
+    pub(super) started: bool,
 }
 
 pub(super) struct RetryRow {
@@ -342,10 +356,11 @@ impl Tables {
         self.stop_of(job) == Some(StopReason::Cancel)
     }
 
-    /// What keeps a job from its handler: the stop of its graph, unless it handles the failure that stopped it.
+    /// What keeps a job from its handler: the stop of its graph, unless it handles the failure that stopped it, or is an
+    /// undo.
     pub(super) fn held_back(&self, job: Key) -> Option<StopReason> {
-        let is_handler = || self.node.get(&job).is_some_and(|node| node.role.has(Role::HANDLER));
-        self.stop_of(job).filter(|stop| *stop != StopReason::Fail || !is_handler())
+        let role = || self.node.get(&job).map_or(Role::PLAIN, |node| node.role);
+        self.stop_of(job).filter(|stop| role().is_held_by(*stop))
     }
 
     /// Why a job that runs is to stop, if its graph asks for it.
@@ -357,6 +372,16 @@ impl Tables {
     /// Whether a job is the hidden last node of a graph.
     pub(super) fn is_end(&self, job: Key) -> bool {
         self.node.get(&job).is_some_and(|node| node.role.has(Role::END))
+    }
+
+    /// Whether a job undoes another one.
+    pub(super) fn is_undo(&self, job: Key) -> bool {
+        self.node.get(&job).is_some_and(|node| node.role.has(Role::UNDO))
+    }
+
+    /// Whether a cancel of its graph ends a job: neither the `end` nor an undo.
+    pub(super) fn is_plain(&self, job: Key) -> bool {
+        !self.is_end(job) && !self.is_undo(job)
     }
 
     /// Whether a job is a node that came for a decision about its parents or its graph.

@@ -1,11 +1,11 @@
 //! A worker's turn: settle, release, claim, and the answer that a repeat of it gets too.
 
-use crate::graph::{GraphRules, ParentCause, Why};
+use crate::graph::{GraphRules, ParentCause, Role, Why};
 use crate::id::Incarnation;
 use crate::lifecycle::StopReason;
 use crate::limits;
 use crate::store::{
-    Assigned, Claimed, Head, Lease, Rescued, RunHead, Settled, StoreError, StoreErrorKind, StoreResult, Turn,
+    Assigned, Claimed, Head, Lease, Rescued, RunHead, Settle, Settled, StoreError, StoreErrorKind, StoreResult, Turn,
     TurnReply, Undecided,
 };
 use crate::time::Timestamp;
@@ -44,8 +44,8 @@ impl Transaction<'_> {
 
     fn new_turn(&mut self, worker: Key, turn: Turn) {
         let mut ended: Vec<Key> = Vec::new();
-        let settled: Vec<Settled> =
-            turn.settle.into_iter().map(|item| self.settle(turn.worker, item, &mut ended)).collect();
+        let items: Vec<Settle> = turn.settle.into_iter().map(|item| self.append_first(turn.worker, item)).collect();
+        let settled: Vec<Settled> = items.into_iter().map(|item| self.settle(turn.worker, item, &mut ended)).collect();
         let undecided = self.release(&ended);
         let holds = self.holds_lease(worker);
         let mut holder = Holder { worker, turn: turn.number, index: 0 };
@@ -138,6 +138,7 @@ impl Tables {
             rules: row.new.rules.clone(),
             deadline: row.new.deadline,
             node: self.node_ref(job),
+            role: self.node.get(&job).map_or(Role::PLAIN, |node| node.role),
         })
     }
 
@@ -168,7 +169,9 @@ impl Tables {
             }
             (With::End, Some(node)) => {
                 let rules = self.graph.get(&node.graph).map_or(GraphRules::default(), |row| row.rules);
-                Why::End { counts: self.counts(node.graph), rules }
+                let undoing = self.undoing(node.graph);
+                let counts = if undoing.wants_counts() { self.counts(node.graph) } else { Vec::new() };
+                Why::End { counts, rules, undoing }
             }
             (With::Deadline, _) => Why::Deadline,
             _ => Why::Stopped { reason: self.stop_of(job).unwrap_or(StopReason::Cancel) },

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::graph::{RetryMode, Retrying};
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::{End, State, StopReason};
+use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
 use crate::name::Queue;
 use crate::payload::Payload;
@@ -183,6 +183,7 @@ impl Change {
     /// What it does, as the verb that an audit line shows.
     pub fn action(&self) -> &'static str {
         match self {
+            Self::End { ending, .. } if matches!(ending.cause, Some(Cause::Abandoned { .. })) => "abandon",
             Self::End { running: WhileRunning::Fence, .. } => "terminate",
             Self::End { ending, .. } if ending.end == End::Cancelled => "cancel",
             Self::End { .. } => "end",

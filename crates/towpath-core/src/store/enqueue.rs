@@ -167,6 +167,12 @@ pub enum Refusal {
         /// The names, in the order of the new nodes.
         names: Vec<NodeName>,
     },
+    /// The undos of the graph to append to run, or have run.
+    #[error("graph {graph} is undone: nothing can be added to it")]
+    Undone {
+        /// The graph.
+        graph: GraphId,
+    },
     /// The graph to append to is stopped.
     #[error("graph {graph} is stopped to {reason}: nothing can be added to it")]
     Stopped {

@@ -1,10 +1,10 @@
 //! Questions of people: paged, never on the path of work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::{Condition, GraphEnd, NodeCounters, Role, VerdictTable};
+use crate::graph::{Compensation, Condition, GraphEnd, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
-use crate::lifecycle::{Cause, State, StopReason};
+use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
@@ -232,6 +232,8 @@ pub struct GraphLine {
     pub end: Option<GraphEnd>,
     /// What holds it back.
     pub stop: Option<StopReason>,
+    /// What became of its undos, if any has started.
+    pub compensation: Option<Compensation>,
     /// How many nodes it has, `end` not counted.
     pub nodes: u32,
     /// Its generation: 1, and one more with each retry in place.
@@ -259,6 +261,14 @@ pub struct GraphDetail {
     pub nodes: Vec<NodeLine>,
     /// Its edges, in the order of their place, those to `end` left out.
     pub edges: Vec<EdgeLine>,
+}
+
+impl GraphDetail {
+    /// The nodes that are undone: their undos have succeeded. Their own states stay as they are.
+    pub fn undone(&self) -> BTreeSet<&NodeName> {
+        let undos = self.nodes.iter().filter(|node| node.state == State::Ended(End::Succeeded));
+        undos.filter_map(|undo| undo.guards.as_ref()).collect()
+    }
 }
 
 /// A stop of a graph.
@@ -289,6 +299,8 @@ pub struct NodeLine {
     pub role: Role,
     /// Its counters of parents.
     pub parents: NodeCounters,
+    /// Of an undo, the node that it guards.
+    pub guards: Option<NodeName>,
     /// Where it stands.
     pub state: State,
     /// Why it ended so.
@@ -428,4 +440,6 @@ pub struct Census {
     pub entries: u64,
     /// Rows of arrivals.
     pub arrivals: u64,
+    /// Rows of undos that wait.
+    pub undos: u64,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::graph::{Count, GraphEnd, Why};
+use crate::graph::{Count, GraphEnd, PreparedAppend, Role, UndoStep, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -15,6 +15,7 @@ use crate::rules::JobRules;
 use crate::time::Timestamp;
 
 use super::child::Telling;
+use super::enqueue::Refusal;
 use super::error::{StoreError, StoreErrorKind};
 use super::served::Served;
 
@@ -139,6 +140,8 @@ pub enum Move {
     },
     /// It is the `end` of a graph: the graph is over.
     Close(Closing),
+    /// It is the `end` of a graph that has undos: some start, and it waits for them; others end unrun.
+    Undo(UndoStep),
     /// It is a run and goes on: it stays with its worker, under the same claim. Its journal grows.
     Stay {
         /// Its counters from now on, if they change.
@@ -294,6 +297,8 @@ pub struct Settle {
     pub if_cancelled: Option<Ending>,
     /// What a run's journal gains with it, in order, whichever of the two moves is made.
     pub journal: Vec<Payload>,
+    /// What its graph gains with it ([`Settle::appends`]).
+    pub append: Option<Box<Appending>>,
     /// How many arrivals of the run the worker has read. If more are there, its end is refused
     /// ([`Settled::Unread`]; not that for a cancel) and its park is none. `None` to look at nothing.
     pub read: Option<u32>,
@@ -304,12 +309,32 @@ pub struct Settle {
 impl Settle {
     /// A move without an alternative, a journal or a look at the inbox.
     pub fn new(fence: Fence, then: Move, durability: Durability) -> Self {
-        Self { fence, then, if_cancelled: None, journal: Vec::new(), read: None, durability }
+        Self { fence, then, if_cancelled: None, journal: Vec::new(), append: None, read: None, durability }
     }
 
     /// A run that goes on: its journal grows, and it stays with its worker.
     pub fn stay(fence: Fence, journal: Vec<Payload>) -> Self {
         Self { journal, ..Self::new(fence, Move::Stay { counters: None }, Durability::Required) }
+    }
+
+    /// What its graph gains with it, and the end that it comes with. A store adds the nodes before it settles anything of the
+    /// turn, if the claim holds and is with a handler, and settles what [`appended`](Self::appended) makes of it.
+    pub fn appends(&self) -> Option<(&Appending, &Ending)> {
+        match (&self.append, &self.then) {
+            (Some(append), Move::End(ending)) if self.if_cancelled.is_none() && !self.is_of_run() => {
+                Some((append, ending))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is to be settled once the store has added the nodes, or refused them.
+    pub fn appended(&self, refusal: Option<&Refusal>) -> Self {
+        let then = match (self.appends(), refusal) {
+            (Some((append, success)), Some(refusal)) => Move::End(append.ending(success, refusal)),
+            _ => self.then.clone(),
+        };
+        Self { then, append: None, ..self.clone() }
     }
 
     /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
@@ -328,11 +353,44 @@ impl Settle {
             Move::End(e) => ending(e),
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
+            Move::Undo(step) => 16 * (step.start.len() + step.pass.len()),
             Move::Renew(renewal) => renewal.first.bytes.len() + 8 * renewal.taken.len(),
             Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
-        64 + then + journal + self.if_cancelled.as_ref().map_or(0, ending)
+        let append = self.append.as_ref().map_or(0, |append| append.nodes.bytes());
+        64 + then + journal + append + self.if_cancelled.as_ref().map_or(0, ending)
+    }
+}
+
+/// What a node adds to its graph with its success.
+#[derive(Clone, Debug)]
+pub struct Appending {
+    /// The new nodes. They are written before the node ends, so that edges from it are counted with its end.
+    pub nodes: PreparedAppend,
+    /// How the node ends if they cannot be added: what it did is not what it was to do. Its record says why once the
+    /// store has refused them.
+    pub refused: Ending,
+}
+
+impl Appending {
+    /// How the node ends whose success would be `success`, now that the store has refused the nodes.
+    ///
+    /// A success stands in a graph that takes nothing more, because it is stopped or undone; the refusal is recorded with
+    /// the attempt. Any other refusal is the handler's own fault, and a failure that no retry can mend.
+    pub fn ending(&self, success: &Ending, refusal: &Refusal) -> Ending {
+        let stands = matches!(refusal, Refusal::Stopped { .. } | Refusal::Undone { .. } | Refusal::UnknownGraph { .. });
+        let mut ending = if stands { success.clone() } else { self.refused.clone() };
+        let outcome = if stands { AttemptOutcome::Succeeded } else { AttemptOutcome::Failed };
+        let record = ending.record.get_or_insert(AttemptRecord {
+            attempt: ending.counters.attempt,
+            outcome,
+            error: None,
+            log: None,
+        });
+        let error = format!("what it would have added to its graph was refused: {refusal}");
+        record.error = Some(limits::cut(&error, limits::ERROR_BYTES_MAX));
+        ending
     }
 }
 
@@ -439,6 +497,8 @@ pub struct Head {
     pub deadline: Option<Timestamp>,
     /// Its place in a graph, if it has one.
     pub node: Option<NodeRef>,
+    /// What it is to its graph.
+    pub role: Role,
 }
 
 impl Head {

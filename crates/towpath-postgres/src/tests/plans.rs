@@ -67,8 +67,8 @@ insert into towpath.ended (job, ended_at, prune_at, attempt, failures, crashes, 
   select n, n, 9000000000000000 + n, 1, 0, 0, 0 from generate_series(49000, 59999) n;
 insert into towpath.graph (graph, id, name, nodes, edges, created_at)
   select n, gen_random_uuid(), 'g', 20, 40, 1 from generate_series(1, 1500) n;
-insert into towpath.node (job, graph, name, role, need, eager, phase, \"left\", ok, untaken, spoiled)
-  select n, 1 + (n - 60000) / 20, 'n' || n, 0, 1, false, 0, 1, 0, 0, 0 from generate_series(60000, 89999) n;
+insert into towpath.node (job, graph, name, role, need, eager, phase, \"left\", ok, untaken, spoiled, depth)
+  select n, 1 + (n - 60000) / 20, 'n' || n, 0, 1, false, 0, 1, 0, 0, 0, 0 from generate_series(60000, 89999) n;
 insert into towpath.edge (parent, ord, child, verdicts)
   select n, o, n + o, 0 from generate_series(60000, 89990) n, generate_series(1, 2) o;
 insert into towpath.undecided (job) select n from generate_series(60000, 60099) n;

@@ -6,7 +6,7 @@ use towpath_core::{
     Payload, Picture, PreparedGraph, PreparedNode, Role, Shape,
 };
 
-use super::{GraphBuilder, conditions};
+use super::{GraphAppend, GraphBuilder, conditions};
 use crate::client::{Client, JobHandle};
 use crate::error::{Error, OutputError};
 use crate::job::Job;
@@ -23,6 +23,11 @@ impl Graph {
     /// Begins a graph with this name: 1 to 128 bytes, for people, not unique.
     pub fn builder(name: &str) -> GraphBuilder {
         GraphBuilder::new(name)
+    }
+
+    /// Begins nodes for a graph that is stored, be it live or ended: [`GraphAppend`].
+    pub fn append(graph: GraphId) -> GraphAppend {
+        GraphAppend::new(graph)
     }
 
     /// Reads a graph that is written as JSON: the text that [`NewGraph::from_json`] reads, checked as a whole.
@@ -59,6 +64,7 @@ impl Graph {
             job: node.job.clone(),
             need: if node.role.has(Role::AT_LEAST) { Need::AtLeast(node.counters.need) } else { Need::All },
             failure: if node.role.has(Role::MAY_FAIL) { FailureMode::MayFail } else { FailureMode::Counts },
+            guards: node.guards.map(|at| self.nodes()[at].name.clone()),
         });
         NewGraph {
             id: self.id(),

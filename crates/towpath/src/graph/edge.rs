@@ -2,21 +2,37 @@
 
 use std::fmt;
 
-use towpath_core::Condition;
+use towpath_core::{Condition, NodeName};
 
 use super::{GraphBuilder, Node, Parallel};
 use crate::job::Job;
+
+/// Where a parent is.
+#[derive(Clone)]
+pub(super) enum Parent {
+    /// The place of a new node.
+    Place(usize),
+    /// The name of one that is stored.
+    Named(NodeName),
+}
 
 /// A parent and how it must end, for a child that is still to be named.
 #[derive(Clone)]
 #[must_use = "an edge is nothing without a child: use `then`, or give it to `after`"]
 pub struct Edge<'g> {
     pub(super) graph: &'g GraphBuilder,
-    pub(super) parent: usize,
+    pub(super) parent: Parent,
     pub(super) condition: Condition,
 }
 
 impl<'g> Edge<'g> {
+    pub(super) fn parent_name(&self) -> NodeName {
+        match &self.parent {
+            Parent::Place(place) => self.graph.name_of(*place),
+            Parent::Named(name) => name.clone(),
+        }
+    }
+
     /// Adds a node that runs when the parent has ended so.
     pub fn then<C: Job>(self, name: impl AsRef<str>, job: &C) -> Node<'g, C> {
         self.graph.node(name, job).after(self)
@@ -25,7 +41,7 @@ impl<'g> Edge<'g> {
 
 impl fmt::Debug for Edge<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Edge({} {})", self.graph.name_of(self.parent), self.condition)
+        write!(f, "Edge({} {})", self.parent_name(), self.condition)
     }
 }
 
@@ -36,7 +52,7 @@ pub trait Parents<'g>: sealed::Sealed {
     fn edges(self, edges: &mut Vec<Edge<'g>>);
 }
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
 }
 

@@ -8,6 +8,7 @@ use towpath_core::{
     Condition, Due, FailureMode, GraphProblem, JobId, Label, Need, NewJob, NodeName, Queue, RetryPolicy, Timestamp,
 };
 
+use super::edge::Parent;
 use super::{Edge, GraphBuilder, Parallel, Parents};
 use crate::branch::{Branch, Gate};
 use crate::client::JobHandle;
@@ -129,7 +130,33 @@ impl<'g, J> Node<'g, J> {
     }
 
     fn edge(self, condition: Condition) -> Edge<'g> {
-        Edge { graph: self.graph, parent: self.place, condition }
+        Edge { graph: self.graph, parent: Parent::Place(self.place), condition }
+    }
+
+    /// Adds the undo of this node: a job that reverses what the node has done. Answers the undo's handle, on which its queue,
+    /// its retries and so on are set; it has no edges.
+    ///
+    /// It runs if the graph fails or is cancelled, once all nodes have ended, and only if this node was started: with a
+    /// handler at least once, however it ended then. The undos of nodes further down run first, and those of one depth side
+    /// by side. Its handler reads how the node ended, and what it left, by [`Context::guarded`](crate::Context::guarded).
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Graph, Job};
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "reserve")] struct Reserve;
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "charge")] struct Charge;
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "release")] struct Release;
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "refund")] struct Refund;
+    /// let graph = Graph::builder("checkout");
+    /// let reserve = graph.node("reserve", &Reserve);
+    /// reserve.undo("release", &Release).attempts(50);
+    /// let charge = reserve.then("charge", &Charge);
+    /// charge.undo("refund", &Refund).queue("money");
+    /// assert_eq!(graph.build()?.nodes().len(), 4);
+    /// # Ok::<_, towpath::InvalidGraph>(())
+    /// ```
+    pub fn undo<U: Job>(self, name: impl AsRef<str>, job: &U) -> Node<'g, U> {
+        self.graph.undo(name.as_ref(), job, self.place)
     }
 
     // ---- what the node is to its graph --------------------------------------------------------

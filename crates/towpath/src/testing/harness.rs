@@ -244,6 +244,7 @@ impl Harness {
             rules: job.rules,
             deadline: None,
             node: None,
+            role: towpath_core::Role::PLAIN,
         };
         let claimed = Claimed { head, input: job.input, headers: job.headers, enqueued_at: self.now, run: None };
         let (_attempt, mut messages) = self.start(claimed);

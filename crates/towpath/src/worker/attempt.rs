@@ -137,6 +137,12 @@ struct Done {
 
 impl Done {
     fn finish(mut self, report: Report, cx: &Context) {
+        let report = match (cx.take_append(), report) {
+            (Some(nodes), report @ Report::Succeeded { .. }) => {
+                Report::Appended { report: Box::new(report), nodes: Box::new(nodes) }
+            }
+            (_, report) => report,
+        };
         self.report = Some(match cx.take_log() {
             Some(log) => Report::Logged { report: Box::new(report), log },
             None => report,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod append;
 mod blocked;
 mod builder;
 mod builtin;
@@ -30,6 +31,7 @@ mod schedules;
 mod stores;
 mod transfers;
 mod two_processes;
+mod undo;
 mod unique;
 mod within;
 mod workers;

@@ -11,39 +11,55 @@ use super::model::{Node, On, Stands};
 /// The labels that gates choose from.
 pub(super) const LABELS: [&str; 3] = ["a", "b", "c"];
 
-/// So many new nodes, whose parents are among all that are there then.
-pub(super) fn nodes(chance: &mut Chance, known: usize, count: usize) -> Vec<Node> {
+/// So many new nodes, whose parents are among all that are there then, and undos of some of them.
+pub(super) fn nodes(chance: &mut Chance, stored: &[Node], count: usize) -> Vec<Node> {
+    let known = stored.len();
+    let is_undo: Vec<bool> = stored.iter().map(|node| node.guards.is_some()).collect();
     let mut nodes: Vec<Node> = Vec::new();
     for at in known..known + count {
         let name = format!("n{at}");
         let may_fail = chance.percent(12);
-        let mut node = Node {
-            name,
-            parents: Vec::new(),
-            at_least: None,
-            may_fail,
-            write: known,
-            stands: Stands::Waiting,
-            ahead: false,
-        };
+        let mut node = Node { may_fail, ..blank(name, known) };
         if chance.percent(12) {
             spare(chance, &nodes, known, &mut node);
         } else {
-            parents(chance, at, &mut node);
+            parents(chance, &is_undo, at, &mut node);
         }
         nodes.push(node);
+    }
+    if chance.percent(50) {
+        for guarded in (known..known + count).filter(|_| chance.percent(60)).collect::<Vec<_>>() {
+            let at = known + nodes.len();
+            nodes.push(Node { guards: Some(guarded), ..blank(format!("n{at}"), known) });
+        }
     }
     nodes
 }
 
+fn blank(name: String, write: usize) -> Node {
+    let stands = Stands::Waiting;
+    Node {
+        name,
+        parents: Vec::new(),
+        at_least: None,
+        may_fail: false,
+        write,
+        stands,
+        guards: None,
+        started: false,
+        ahead: false,
+    }
+}
+
 /// Any parents, in any way.
-fn parents(chance: &mut Chance, at: usize, node: &mut Node) {
+fn parents(chance: &mut Chance, is_undo: &[bool], at: usize, node: &mut Node) {
     let wanted = [0, 1, 1, 1, 2, 2, 3, 5][chance.below(8)];
     for _ in 0..wanted.min(at) {
         // Near ones more often: deep graphs.
         let parent = if chance.percent(60) { at - 1 - chance.below(at.min(3)) } else { chance.below(at) };
         let edge = (parent, condition(chance));
-        if !node.parents.contains(&edge) {
+        let is_undo = is_undo.get(parent).copied().unwrap_or(false);
+        if !is_undo && !node.parents.contains(&edge) {
             node.parents.push(edge);
         }
     }
@@ -97,7 +113,8 @@ pub(super) fn stored(graph: GraphId, nodes: &[Node], from: usize) -> (Vec<NewNod
         let job = NewJob::new(job_id(graph, at), Kind::new("k").unwrap()).rules(rules.clone());
         let need = node.at_least.map_or(Need::All, Need::AtLeast);
         let failure = if node.may_fail { FailureMode::MayFail } else { FailureMode::Counts };
-        new.push(NewNode { need, failure, ..NewNode::new(name(at), job) });
+        let guards = node.guards.map(name);
+        new.push(NewNode { need, failure, guards, ..NewNode::new(name(at), job) });
     }
     (new, edges)
 }

@@ -8,9 +8,9 @@ use towpath_core::store::{
     Settle, Settled, Turn, Undecided, WorkerIdentity,
 };
 use towpath_core::{
-    Cause, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, NodeName, Queue, Report,
-    Retry, RetryMode, RetryPlan, State, Store, begin_retry, cancel_graph_step, end_retry, plan_retry, rearm,
-    settle_decision, settle_report, settle_rescued,
+    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, NodeName,
+    Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry, cancel_graph_step,
+    end_retry, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -35,6 +35,8 @@ pub(super) struct Shown {
     pub(super) appends: usize,
     pub(super) spared: usize,
     pub(super) failed_fast: usize,
+    pub(super) undone: usize,
+    pub(super) left_undone: usize,
     pub(super) retries: usize,
 }
 
@@ -69,7 +71,7 @@ impl<'s> Driver<'s> {
         id[..8].copy_from_slice(&seed.to_be_bytes());
         let id = GraphId::from_bytes(id);
         let count = if chance.percent(5) { 10 + chance.below(40) } else { 1 + chance.below(12) };
-        let nodes = draw::nodes(&mut chance, 0, count);
+        let nodes = draw::nodes(&mut chance, &[], count);
         let (new, edges) = draw::stored(id, &nodes, 0);
         let name = GraphName::new("random").unwrap();
         let fail_fast = chance.percent(30);
@@ -116,7 +118,7 @@ impl Course<'_, '_> {
                 if self.chance.percent(30) && self.retry(shown).await? {
                     continue;
                 }
-                if !self.chance.percent(15) || self.model.cancelled || self.model.failed {
+                if !self.chance.percent(15) || self.model.cancelled || self.model.failed || self.model.undone {
                     return Ok(());
                 }
                 self.append(shown).await?;
@@ -126,7 +128,7 @@ impl Course<'_, '_> {
 
     /// Settles each thing that the worker holds with this many percent, and claims. Says whether anything came.
     async fn turn(&mut self, jobs: u16, decisions: u16, percent: usize) -> Result<bool, String> {
-        let (mut settle, mut effects) = (Vec::new(), Vec::new());
+        let (mut settle, mut effects, mut ends_decided) = (Vec::new(), Vec::new(), Vec::new());
         for (node, head) in std::mem::take(&mut self.jobs) {
             if self.chance.percent(percent) {
                 let (one, effect) = self.outcome(node, &head);
@@ -138,6 +140,9 @@ impl Course<'_, '_> {
         }
         for decision in std::mem::take(&mut self.decisions) {
             if self.chance.percent(percent) {
+                if matches!(decision.why, Why::End { .. }) {
+                    ends_decided.push(settle.len());
+                }
                 settle.push(settle_decision(&decision));
             } else {
                 self.decisions.push(decision);
@@ -149,6 +154,9 @@ impl Course<'_, '_> {
         let claim = Some(Claim { queues, most: u16::MAX, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
+        for at in ends_decided.into_iter().filter(|at| reply.settled[*at] == Settled::Done) {
+            self.model.decided().map_err(|problem| format!("turn {at}: {problem}"))?;
+        }
         let mut ends = Vec::new();
         for ((node, effect), settled) in effects.into_iter().zip(&reply.settled) {
             if *settled == Settled::Stale {
@@ -180,6 +188,7 @@ impl Course<'_, '_> {
         let node = self.model.nodes.iter().position(|node| node.name == name).ok_or("a node of another graph came")?;
         same(&format!("{name} starts, and"), &self.model.nodes[node].stands, &Stands::Ready)?;
         self.model.nodes[node].stands = Stands::Running;
+        self.model.nodes[node].started = true;
         self.jobs.push((node, head));
         Ok(())
     }
@@ -256,6 +265,10 @@ impl Course<'_, '_> {
             _ => (RetryMode::Failed, None),
         };
         let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+        if self.model.is_decided() {
+            same("a retry of what is undone", &plan_retry(&shape, &mode, None), &Err(RetryRefusal::Undone))?;
+            return Ok(false);
+        }
         let planned = plan_retry(&shape, &mode, None).map_err(|e| e.to_string())?;
         let lifts = self.model.is_open() && (self.model.cancelled || self.model.failed);
         same("whether a retry lifts a stop", &planned.lifts, &lifts)?;
@@ -295,15 +308,19 @@ impl Course<'_, '_> {
     async fn append(&mut self, shown: &mut Shown) -> Result<(), String> {
         let known = self.model.nodes.len();
         let count = 1 + self.chance.below(3);
-        let new = draw::nodes(&mut self.chance, known, count);
+        let new = draw::nodes(&mut self.chance, &self.model.nodes, count);
         let mut all = self.model.nodes.clone();
         all.extend(new.iter().cloned());
         let (nodes, edges) = draw::stored(self.id, &all, known);
         let append = NewAppend { graph: self.id, nodes, edges }.prepare().map_err(|e| e.to_string())?;
         let batch = Enqueue { items: vec![Item::Append(Box::new(append))] };
         let answer = self.driver.store.enqueue(batch).await.map_err(|e| e.to_string())?;
-        if self.model.cancelled || self.model.failed {
-            return if answer.items[0].is_err() { Ok(()) } else { Err("a cancelled graph has grown".into()) };
+        if self.model.cancelled || self.model.failed || self.model.undone {
+            return if answer.items[0].is_err() {
+                Ok(())
+            } else {
+                Err("a graph has grown that is cancelled or undone".into())
+            };
         }
         same("appended", &answer.items[0], &Ok(Placed::Inserted))?;
         shown.appends += 1;
@@ -330,6 +347,11 @@ impl Course<'_, '_> {
         }
         let end = self.model.graph_end();
         same("the graph's end", &detail.line.end, &Some(end))?;
+        let left = self.model.is_left_undone();
+        let came = if left { Compensation::Incomplete } else { Compensation::Complete };
+        same("its compensation", &detail.line.compensation, &self.model.undone.then_some(came))?;
+        shown.undone += usize::from(self.model.undone);
+        shown.left_undone += usize::from(self.model.undone && left);
         match end {
             GraphEnd::Succeeded => shown.succeeded += 1,
             GraphEnd::Failed => shown.failed += 1,
@@ -350,6 +372,7 @@ impl Course<'_, '_> {
         let line = |node: &super::model::Node| {
             let mut line = format!("  node {}", node.name);
             line += if node.may_fail { " may_fail" } else { "" };
+            line += &node.guards.map(|at| format!(" undoes=n{at}")).unwrap_or_default();
             line += &node.at_least.map(|need| format!(" need={need}")).unwrap_or_default();
             line += if node.parents.is_empty() { "" } else { " after" };
             for (parent, on) in &node.parents {

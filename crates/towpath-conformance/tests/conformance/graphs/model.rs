@@ -42,6 +42,10 @@ pub(super) struct Node {
     /// Which write it came with: what a node is to its graph is fixed then, and no append makes it more or less.
     pub(super) write: usize,
     pub(super) stands: Stands,
+    /// What it undoes.
+    pub(super) guards: Option<usize>,
+    /// It was with a handler at least once.
+    pub(super) started: bool,
     /// A cancel has ended it here while it waited for something that runs: it waits until that has ended.
     pub(super) ahead: bool,
 }
@@ -61,10 +65,15 @@ pub(super) struct Model {
     pub(super) fail_fast: bool,
     /// A failure has stopped it.
     pub(super) failed: bool,
+    /// How it had ended when its undos were looked at.
+    pub(super) verdict: Option<GraphEnd>,
+    /// Undos have begun.
+    pub(super) undone: bool,
 }
 
 impl Model {
     pub(super) fn add(&mut self, nodes: Vec<Node>) {
+        self.verdict = None;
         self.nodes.extend(nodes);
         self.go_on();
     }
@@ -73,7 +82,8 @@ impl Model {
     pub(super) fn end(&mut self, ends: Vec<(usize, How, Option<Cause>)>) {
         for (node, how, cause) in ends {
             self.nodes[node].stands = Stands::Ended(how, cause);
-            let counts = !self.nodes[node].may_fail && !self.could_be_spared(node) && self.nodes[node].write == 0;
+            let is_first = self.nodes[node].write == 0 && self.nodes[node].guards.is_none();
+            let counts = !self.nodes[node].may_fail && !self.could_be_spared(node) && is_first;
             self.failed |= self.fail_fast && counts && matches!(how, How::Dead | How::Quarantined);
         }
         self.go_on();
@@ -81,6 +91,9 @@ impl Model {
 
     /// What holds a node back, or asks it to stop if it runs.
     pub(super) fn stop_of(&self, node: usize) -> Option<StopReason> {
+        if self.nodes[node].guards.is_some() {
+            return None;
+        }
         if self.cancelled {
             return Some(StopReason::Cancel);
         }
@@ -105,6 +118,7 @@ impl Model {
     /// started be looked at anew; answers how many nodes had ended and wait again. `from` is a node, else only what failed
     /// is meant, or all.
     pub(super) fn retry(&mut self, from: Option<usize>, only_failed: bool) -> usize {
+        self.verdict = None;
         self.revive_waiting();
         let below = |at: usize| from.is_none_or(|from| at == from || self.is_below(at, from));
         let is_meant = |at: usize| match &self.nodes[at].stands {
@@ -162,7 +176,60 @@ impl Model {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.nodes.iter().any(|node| !matches!(node.stands, Stands::Ended(..)))
+        self.nodes.iter().any(|node| node.guards.is_none() && !matches!(node.stands, Stands::Ended(..)))
+    }
+
+    /// The end of the graph was decided: what of its undos runs next, and what is passed over.
+    pub(super) fn decided(&mut self) -> Result<(), String> {
+        let is_undo = |node: &Node| node.guards.is_some();
+        let runs = |node: &Node| is_undo(node) && matches!(node.stands, Stands::Ready | Stands::Running);
+        if self.is_open() || self.nodes.iter().any(runs) {
+            return Err("its end was decided while nodes or undos run".into());
+        }
+        let verdict = *self.verdict.get_or_insert(self.graph_end());
+        let ranks = self.ranks();
+        let waits = |node: &Node| node.stands == Stands::Waiting;
+        let mut left: Vec<(usize, u32)> = Vec::new();
+        for at in (0..self.nodes.len()).filter(|at| waits(&self.nodes[*at])).collect::<Vec<_>>() {
+            let guarded = self.nodes[at].guards.ok_or("a node waits")?;
+            let cause = match (verdict, self.nodes[guarded].started) {
+                (GraphEnd::Succeeded, _) => Cause::Committed,
+                (_, false) => Cause::NeverStarted { node: NodeName::new(&self.nodes[guarded].name).unwrap() },
+                (_, true) => {
+                    left.push((at, ranks[guarded]));
+                    continue;
+                }
+            };
+            self.nodes[at].stands = Stands::Ended(How::Untaken, Some(cause));
+        }
+        let Some(highest) = left.iter().map(|(_, rank)| *rank).max() else { return Ok(()) };
+        for (at, _) in left.into_iter().filter(|(_, rank)| *rank == highest) {
+            self.nodes[at].stands = Stands::Ready;
+            self.undone = true;
+        }
+        Ok(())
+    }
+
+    /// Whether undos of it have begun or were passed over.
+    pub(super) fn is_decided(&self) -> bool {
+        let is_over = |node: &Node| node.guards.is_some() && node.stands != Stands::Waiting;
+        self.nodes.iter().any(is_over)
+    }
+
+    /// The longest path to each node; parents come before their children.
+    fn ranks(&self) -> Vec<u32> {
+        let mut ranks = Vec::new();
+        for node in &self.nodes {
+            ranks.push(node.parents.iter().map(|(parent, _): &(usize, On)| ranks[*parent] + 1).max().unwrap_or(0));
+        }
+        ranks
+    }
+
+    /// Whether an undo that was started has not succeeded, nor said that there is nothing to do.
+    pub(super) fn is_left_undone(&self) -> bool {
+        let undos = self.nodes.iter().filter(|node| node.guards.is_some());
+        let bad = |how| matches!(how, How::Dead | How::Quarantined | How::Cancelled);
+        undos.into_iter().any(|node| matches!(node.stands, Stands::Ended(how, _) if bad(how)))
     }
 
     /// Ends and starts what the ends so far decide, until nothing changes.
@@ -183,6 +250,9 @@ impl Model {
 
     fn next(&self, at: usize) -> Option<Stands> {
         let node = &self.nodes[at];
+        if node.guards.is_some() {
+            return None;
+        }
         if self.failed && node.stands == Stands::Ready && !self.is_handler(at) {
             return Some(Stands::Ended(How::Cancelled, Some(Cause::GraphStopped { stop: StopReason::Fail })));
         }
@@ -229,6 +299,7 @@ impl Model {
     /// How the graph ends, all its nodes having ended.
     pub(super) fn graph_end(&self) -> GraphEnd {
         let how = |node: &Node| match node.stands {
+            Stands::Ended(..) if node.guards.is_some() => None,
             Stands::Ended(how, _) => Some(how),
             _ => None,
         };

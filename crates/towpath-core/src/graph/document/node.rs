@@ -17,9 +17,9 @@ use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 
 /// The fields of a node, in the order in which they are written.
-pub(super) const FIELDS: [&str; 21] = [
+pub(super) const FIELDS: [&str; 22] = [
     "name", "kind", "version", "input", "labels", "branches", "signal", "timer", "after", "if", "at_least", "may_fail",
-    "queue", "priority", "delay", "at", "deadline", "retry", "timeout", "tags", "headers",
+    "undoes", "queue", "priority", "delay", "at", "deadline", "retry", "timeout", "tags", "headers",
 ];
 /// Those of which a node has exactly one: they say what it does.
 const DOES: [&str; 4] = ["kind", "branches", "signal", "timer"];
@@ -38,6 +38,7 @@ struct Draft {
     guard: Option<String>,
     need: Need,
     may_fail: bool,
+    undoes: Option<NodeName>,
     queue: Option<Queue>,
     priority: i16,
     delay: Option<Duration>,
@@ -119,6 +120,7 @@ impl Draft {
                 self.need = need.map_or(Need::All, Need::AtLeast);
             }
             "may_fail" => self.may_fail = reader.flag(whose, field, value),
+            "undoes" => self.undoes = reader.parsed(whose, field, value),
             "queue" => self.queue = reader.parsed(whose, field, value),
             "priority" => {
                 self.priority = reader.value(whose, field, "a number from -32768 to 32767", value).unwrap_or(0)
@@ -195,6 +197,7 @@ impl Draft {
         if self.may_fail {
             node.failure = FailureMode::MayFail;
         }
+        node.guards = self.undoes;
         let job = &mut node.job;
         match (self.delay, self.at) {
             (Some(delay), _) => job.due = Due::After(delay),

@@ -101,6 +101,7 @@ fn node() -> Value {
             "if": { "$ref": "#/$defs/expression", "description": "Runs only if this holds; a gate named `NODE?` is put before it." },
             "at_least": { "type": "integer", "minimum": 1, "description": "Starts as soon as so many of its parents have ended as asked." },
             "may_fail": { "type": "boolean", "default": false, "description": "Its failure does not make the graph failed." },
+            "undoes": { "$ref": "#/$defs/nodeName", "description": "Runs only if the graph fails or is cancelled, when that node was started. It has no edges." },
             "queue": { "$ref": "#/$defs/token", "default": "default" },
             "priority": { "type": "integer", "minimum": -32_768, "maximum": 32_767, "default": 0, "description": "Higher first." },
             "delay": { "$ref": "#/$defs/duration", "description": "Counted from when its parents allow it." },

@@ -48,7 +48,8 @@ const FULL: &str = r#"{
     {"name": "approve", "signal": {"name": "approved", "timeout": "2d"}, "after": [{"node": "route", "branch": "slow"}], "may_fail": true},
     {"name": "rest", "timer": "10m", "after": [{"node": "approve", "on": "failed"}]},
     {"name": "until", "timer": {"at": "2030-01-31T09:30:00Z"}, "after": ["rest"]},
-    {"name": "ship", "kind": "ship", "after": ["route", {"node": "until", "on": "joined"}], "at_least": 1, "at": "2030-01-31T09:30:00Z", "retry": 5}
+    {"name": "ship", "kind": "ship", "after": ["route", {"node": "until", "on": "joined"}], "at_least": 1, "at": "2030-01-31T09:30:00Z", "retry": 5},
+    {"name": "recall", "kind": "recall", "undoes": "ship", "retry": 50}
   ]
 }"#;
 

@@ -52,6 +52,8 @@ struct Node<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     may_fail: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i16>,
@@ -128,6 +130,7 @@ impl<'a> Writer<'a, '_> {
             after: edges.iter().filter(|edge| edge.child == node.name).map(edge).collect(),
             at_least: if let Need::AtLeast(need) = node.need { Some(need) } else { None },
             may_fail: node.failure == FailureMode::MayFail,
+            undoes: node.guards.as_ref().map(NodeName::as_str),
             queue: (job.queue.as_str() != crate::name::Queue::DEFAULT).then_some(job.queue.as_str()),
             priority: (job.priority != 0).then_some(job.priority),
             deadline: job.deadline.map(instant),

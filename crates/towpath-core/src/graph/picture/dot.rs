@@ -15,8 +15,12 @@ impl Picture {
             let _ = writeln!(out, "    n{at} [label=\"{}\"{shape}{}];", escaped(&written(node)), colour(node));
         }
         for line in &self.lines {
-            let asks =
-                if line.asks.is_empty() { String::new() } else { format!(" [label=\"{}\"]", escaped(&line.asks)) };
+            let dashed = if line.is_undo() { ", style=dashed" } else { "" };
+            let asks = if line.asks.is_empty() {
+                String::new()
+            } else {
+                format!(" [label=\"{}\"{dashed}]", escaped(&line.asks))
+            };
             let _ = writeln!(out, "    n{} -> n{}{asks};", line.parent, line.child);
         }
         out.push_str("}\n");

@@ -17,7 +17,8 @@ impl Picture {
         }
         for line in &self.lines {
             let asks = if line.asks.is_empty() { String::new() } else { format!("|\"{}\"|", escaped(&line.asks)) };
-            let _ = writeln!(out, "    n{} -->{asks} n{}", line.parent, line.child);
+            let arrow = if line.is_undo() { "-.->" } else { "-->" };
+            let _ = writeln!(out, "    n{} {arrow}{asks} n{}", line.parent, line.child);
         }
         let mut used: Vec<&str> = self.nodes.iter().filter_map(Drawn::telling).map(|state| state.word()).collect();
         used.sort_unstable();

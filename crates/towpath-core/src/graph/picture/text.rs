@@ -47,7 +47,11 @@ impl Picture {
         };
         add(&node.stands());
         add(&node.marks().join(", "));
-        let asked = self.lines.iter().filter(|line| line.child == at && !line.asks.is_empty());
+        let above = || self.lines.iter().filter(|line| line.child == at && !line.asks.is_empty());
+        for guarded in above().filter(|line| line.is_undo()) {
+            add(&format!("undoes {}", self.nodes[guarded.parent].name));
+        }
+        let asked = above().filter(|line| !line.is_undo());
         let asked: Vec<String> = asked.map(|line| format!("{} {}", self.nodes[line.parent].name, line.asks)).collect();
         if !asked.is_empty() {
             add(&format!("after {}", asked.join(", ")));
