@@ -13,6 +13,9 @@ pub(crate) const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
 const CHROMIUM: &str = "TOWPATH_TEST_CHROMIUM";
 const AXE: &str = "TOWPATH_TEST_AXE";
 
+/// What properties are drawn from: the same each time, so that a red run is red again; a soak draws anew.
+const PROPTEST: &str = "PROPTEST_RNG_SEED";
+
 /// Says that the way there leads through a pooler.
 const POOLER: &str = "TOWPATH_TEST_POOLER";
 
@@ -26,7 +29,8 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
     args.extend(names.iter().map(String::as_str));
     let chromium = tools::chromium()?.display().to_string();
     let axe = tools::axe().map(|script| script.display().to_string());
-    let mut given = vec![(POSTGRES, url.as_str()), (CHROMIUM, chromium.as_str())];
+    let drawn = std::env::var(PROPTEST).unwrap_or_else(|_| "1".into());
+    let mut given = vec![(POSTGRES, url.as_str()), (CHROMIUM, chromium.as_str()), (PROPTEST, drawn.as_str())];
     given.extend(axe.as_deref().map(|axe| (AXE, axe)));
     cargo(&args, &given)?;
     if names.is_empty() {

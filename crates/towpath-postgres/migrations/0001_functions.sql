@@ -86,6 +86,7 @@ declare
   taken record;
   new_key bigint;
   due bigint;
+  was_watched boolean;
 begin
   select b.* into old from towpath.job b where b.key = old_key;
   if not found then
@@ -93,6 +94,7 @@ begin
   end if;
   -- The deadline first: a turn that looks for overdue jobs passes by those whose deadline is locked.
   delete from towpath.deadline d where d.job = old_key;
+  was_watched := found;
   with head as (
     delete from towpath.ready h where h.lane = old.lane and h.turnout = -old.priority::int and h.seq = old_key
     returning h.attempt, null::bigint as due
@@ -106,7 +108,8 @@ begin
   select * into taken from (select * from head union all select * from moved union all select * from wait
     union all select * from aside) as idle;
   if not found then
-    if old.deadline is not null then
+    -- A job that is taken since its deadline has passed has none to watch.
+    if was_watched then
       insert into towpath.deadline (job, at) values (old_key, old.deadline);
     end if;
     return false;

@@ -29,7 +29,8 @@ async fn a_job_whose_output_is_refused_is_quarantined_and_runs_once_postgres() {
     let (admin, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     let key = format!("select key from {schema}.job where id = '{}'", ids[7]);
-    let key: i64 = admin.query_one(&key, &[]).await.unwrap().get(0);
+    // Without a name, so that it passes through a transaction pooler too.
+    let key: i64 = admin.query_typed(&key, &[]).await.unwrap()[0].get(0);
     let check = format!("alter table {schema}.output add constraint no_such_city check (job <> {key})");
     admin.batch_execute(&check).await.unwrap();
     let runs = Arc::new(AtomicU32::new(0));
