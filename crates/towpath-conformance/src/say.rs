@@ -502,6 +502,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("entries", census.entries)
         .count("arrivals", census.arrivals)
         .count("undos", census.undos)
+        .count("keys", census.keys)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

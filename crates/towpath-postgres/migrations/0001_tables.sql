@@ -276,7 +276,7 @@ create table towpath.unique_key (
   primary key (scope, kind, key)
 ) with (fillfactor = 80);
 create index unique_key_job on towpath.unique_key (job);
-create index unique_key_until on towpath.unique_key (until_at) where until_at is not null;
+create index unique_key_until on towpath.unique_key (until_at, scope, kind, key) where until_at is not null;
 
 -- `next` is when to look at it again, `body` all that the core knows of it.
 create table towpath.schedule (

@@ -181,6 +181,7 @@ impl Inspect for PostgresStore {
                 entries: number(&row, 17)?,
                 arrivals: number(&row, 18)?,
                 undos: number(&row, 19)?,
+                keys: number(&row, 20)?,
             })
         })
     }

@@ -348,6 +348,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             entries: count(row, 17)?,
             arrivals: count(row, 18)?,
             undos: count(row, 19)?,
+            keys: count(row, 20)?,
         })
     })
 }

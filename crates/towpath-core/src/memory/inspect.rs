@@ -322,6 +322,7 @@ impl Tables {
             entries: self.entry.len() as u64,
             arrivals: self.arrival.len() as u64,
             undos: self.undo.len() as u64,
+            keys: self.unique.len() as u64,
         }
     }
 }

@@ -442,4 +442,6 @@ pub struct Census {
     pub arrivals: u64,
     /// Rows of undos that wait.
     pub undos: u64,
+    /// Rows of unique keys.
+    pub keys: u64,
 }
