@@ -33,8 +33,8 @@ use share::Room;
 /// Where a worker is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Not registered, or no longer.
-    Joining,
+    /// Not registered, or no longer; then quiet, or serving.
+    Joining { quiet: bool },
     /// Claims.
     Serving,
     /// Claims nothing until told to resume.
@@ -70,7 +70,15 @@ impl Dispatcher {
         let holding = Holding::new(&config);
         let traffic = Traffic::new(&config);
         let health = Health::new(&config);
-        Self { config, stage: Stage::Joining, holding, traffic, health, effects: Vec::new(), leave_by: Duration::MAX }
+        Self {
+            config,
+            stage: Stage::Joining { quiet: false },
+            holding,
+            traffic,
+            health,
+            effects: Vec::new(),
+            leave_by: Duration::MAX,
+        }
     }
 
     /// Takes in one event. Nothing is decided until [`Dispatcher::decide`]: a pump takes in all that
@@ -115,7 +123,7 @@ impl Dispatcher {
             _ => Duration::MAX,
         };
         let traffic = match self.stage {
-            Stage::Joining | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone => Duration::MAX,
+            Stage::Joining { .. } | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone => Duration::MAX,
             _ => self.traffic.next_wake(self.may_claim() && self.has_room()),
         };
         stage.min(traffic).min(self.health.next_wake(self.may_claim())).min(self.holding.next_wake()).min(self.leave_by)
@@ -329,7 +337,7 @@ impl Dispatcher {
             self.lose(fence, now);
         }
         if matches!(self.stage, Stage::Serving | Stage::Quiet) {
-            self.stage = Stage::Joining;
+            self.stage = Stage::Joining { quiet: self.stage == Stage::Quiet };
         }
         self.health.lease_is_over();
     }
@@ -337,7 +345,8 @@ impl Dispatcher {
     fn beaten(&mut self, reply: BeatReply, now: Duration) {
         self.health.beaten(now);
         match self.stage {
-            Stage::Joining => {
+            Stage::Joining { quiet: true } => self.stage = Stage::Quiet,
+            Stage::Joining { quiet: false } => {
                 self.stage = Stage::Serving;
                 self.traffic.look_at_once();
             }
@@ -378,11 +387,13 @@ impl Dispatcher {
         match (command, self.stage) {
             (_, Stage::Leaving | Stage::SayingGoodbye | Stage::Gone) => {}
             (Command::Quiet, Stage::Serving) => self.stage = Stage::Quiet,
+            (Command::Quiet, Stage::Joining { .. }) => self.stage = Stage::Joining { quiet: true },
+            (Command::Resume, Stage::Joining { .. }) => self.stage = Stage::Joining { quiet: false },
             (Command::Resume, Stage::Quiet) => {
                 self.stage = Stage::Serving;
                 self.traffic.look_at_once();
             }
-            (Command::Shutdown, Stage::Joining | Stage::Serving | Stage::Quiet) => {
+            (Command::Shutdown, Stage::Joining { .. } | Stage::Serving | Stage::Quiet) => {
                 self.drain(now + self.config.drain_limit);
             }
             (Command::Shutdown, Stage::Draining { .. }) => self.drain(now),
@@ -500,7 +511,7 @@ impl Dispatcher {
     }
 
     fn exchange(&mut self, now: Duration) {
-        if matches!(self.stage, Stage::Joining | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone)
+        if matches!(self.stage, Stage::Joining { .. } | Stage::Leaving | Stage::SayingGoodbye | Stage::Gone)
             || self.traffic.is_busy(now)
         {
             return;

@@ -16,6 +16,8 @@ fn folder() -> PathBuf {
 pub(crate) enum Crashes {
     Never,
     Always,
+    /// Before every other command: the even ones of a script, the odd ones of the next.
+    EveryOther,
 }
 
 /// Runs each script on a subject of its own; panics with all mismatches.
@@ -29,15 +31,15 @@ pub(crate) async fn run_all<S: Subject>(crashes: Crashes, new: impl AsyncFn(usiz
     for (number, script) in scripts.iter().enumerate() {
         if script.path.to_string_lossy().contains(&only) {
             let runner = Runner::new(new(number).await).await.unwrap();
-            report.extend(run_one(runner, script, crashes).await);
+            report.extend(run_one(runner, script, crashes, number % 2).await);
         }
     }
     assert!(report.is_empty(), "{} scripts differ\n\n{}", report.len(), report.join("\n"));
 }
 
-async fn run_one<S: Subject>(mut runner: Runner<S>, script: &Script, crashes: Crashes) -> Option<String> {
-    for command in &script.commands {
-        if crashes == Crashes::Always {
+async fn run_one<S: Subject>(mut runner: Runner<S>, script: &Script, crashes: Crashes, first: usize) -> Option<String> {
+    for (at, command) in script.commands.iter().enumerate() {
+        if crashes == Crashes::Always || crashes == Crashes::EveryOther && at % 2 == first {
             runner.crash().await.unwrap();
         }
         if let Err(mismatch) = runner.check(script, command).await {
