@@ -10,7 +10,7 @@ use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::Refusal;
 use crate::time::Timestamp;
-use crate::unique::Unique;
+use crate::unique::{OwnKey, Unique};
 
 /// From when a job may be claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,6 +133,25 @@ impl NewJob {
     pub fn unique(mut self, unique: Unique) -> Self {
         self.unique = Some(Box::new(unique));
         self
+    }
+
+    /// The stored form of its rules, with its unique key if it has that again when it is put back. `None` when all is default.
+    pub fn rules_to_store(&self) -> Option<String> {
+        match self.own_key() {
+            None => self.rules.to_stored(),
+            own_key => JobRules { own_key, ..self.rules.clone() }.to_stored(),
+        }
+    }
+
+    /// Keeps its unique key in its rules, as a store does that holds jobs as they are.
+    pub(crate) fn keep_key(&mut self) {
+        if let Some(own_key) = self.own_key() {
+            self.rules.own_key = Some(own_key);
+        }
+    }
+
+    fn own_key(&self) -> Option<OwnKey> {
+        self.unique.as_ref().and_then(|unique| unique.own())
     }
 
     /// What the job adds to the bytes of a batch.

@@ -60,4 +60,4 @@ pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, from_micros, micros};
-pub use unique::{Clash, Conflict, Fields, Hold, KeyHolder, Stage, Unique};
+pub use unique::{Clash, Conflict, Fields, Hold, KeyHolder, OwnKey, Stage, Unique};

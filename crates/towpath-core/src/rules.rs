@@ -10,6 +10,7 @@ use crate::lifecycle::{End, StopReason};
 use crate::name::Label;
 use crate::retry::RetryPolicy;
 use crate::store::{Parent, Telling};
+use crate::unique::OwnKey;
 
 /// Retry, timeout, crash limit, retention and branches of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct JobRules {
     /// The run that has started it, if one has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The unique key that it has again when it is put back. A store sets it from [`NewJob::unique`](crate::NewJob::unique).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_key: Option<OwnKey>,
 }
 
 impl Default for JobRules {
@@ -53,6 +57,7 @@ impl Default for JobRules {
             labels: Vec::new(),
             fail_fast: false,
             parent: None,
+            own_key: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::id::{GraphId, JobId};
 use crate::job::{Due, NewJob};
 use crate::name::UniqueKey;
+use crate::rules::JobRules;
 use crate::time::{Timestamp, micros};
 
 /// A key that only one live job of its kind may have, or one live graph of its name.
@@ -43,6 +44,26 @@ pub enum Hold {
     Ended,
     /// For this long from its enqueue, whatever becomes of it.
     For(Duration),
+}
+
+/// A job's key as its stored rules keep it: a job that has ended and is put back has it again, or is not put back where
+/// another one has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OwnKey {
+    /// The key.
+    pub key: UniqueKey,
+    /// Whether it is held until the job has started only, not until it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_started: bool,
+}
+
+impl OwnKey {
+    /// The key as it was asked for, or `None` where the job would not hold it: it has started before.
+    pub fn held_again(&self, attempt: u32) -> Option<Unique> {
+        let hold = if self.until_started { Hold::Started } else { Hold::Ended };
+        let is_held = !self.until_started || attempt == 0;
+        is_held.then(|| Unique { key: self.key.clone(), hold, conflict: Conflict::Reject })
+    }
 }
 
 /// What becomes of a job whose key another one has.
@@ -193,6 +214,16 @@ impl Unique {
         Self { key, hold: Hold::default(), conflict: Conflict::default() }
     }
 
+    /// What the job's stored rules keep of it: nothing of one that is held for a time, whatever becomes of its job.
+    pub fn own(&self) -> Option<OwnKey> {
+        let until_started = match self.hold {
+            Hold::Started => true,
+            Hold::Ended => false,
+            Hold::For(_) => return None,
+        };
+        Some(OwnKey { key: self.key.clone(), until_started })
+    }
+
     /// What a store does if the key is held.
     pub fn clash(&self) -> Clash {
         match self.conflict {
@@ -241,7 +272,8 @@ impl Unique {
             job.deadline = new.deadline;
         }
         if fields.has(Fields::RULES) {
-            job.rules = new.rules.clone();
+            let own_key = job.rules.own_key.take();
+            job.rules = JobRules { own_key, ..new.rules.clone() };
         }
         if fields.has(Fields::TAGS) {
             job.tags = new.tags.clone();

@@ -138,7 +138,9 @@ begin
     old.deadline := (j->>'deadline')::bigint;
   end if;
   if fields & 32 <> 0 then
-    old.rules := j->>'rules';
+    -- With its own key as it was: the holder's word counts.
+    old.rules := nullif(jsonb_strip_nulls(coalesce((j->>'rules')::jsonb, '{}')
+      || jsonb_build_object('own_key', old.rules::jsonb->'own_key')), '{}')::text;
   end if;
   if fields & 64 <> 0 then
     old.tags := j->>'tags';

@@ -79,8 +79,9 @@ begin
     'delay_us', (extract(epoch from delay) * 1000000)::bigint,
     'due_at', (extract(epoch from due) * 1000000)::bigint,
     'deadline', (extract(epoch from deadline) * 1000000)::bigint,
-    'rules', case when attempts is not null then
-      jsonb_build_object('retry', jsonb_build_object('attempts_max', attempts))::text end,
+    'rules', nullif(jsonb_strip_nulls(jsonb_build_object(
+      'retry', case when attempts is not null then jsonb_build_object('attempts_max', attempts) end,
+      'own_key', case when unique_key is not null then jsonb_build_object('key', unique_key) end)), '{}')::text,
     'tags', nullif(to_jsonb(tags)::text, '[]'), 'headers', nullif(headers::text, '{}'), 'input', input::text,
     'unique', case when unique_key is not null then jsonb_build_object('key', unique_key, 'hold', 1, 'fields', 255,
       'clash', case on_conflict when 'existing' then 0 when 'reject' then 1 else 2 end) end));

@@ -34,6 +34,7 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
         lanes: Vec::new(),
         told: Told::default(),
     };
+    let keyed = orders.lock_keys().await?;
     let mut answers: Vec<Changed> = Vec::with_capacity(order.changes.len());
     let mut rest = &order.changes[..];
     while let Some(first) = rest.first() {
@@ -62,6 +63,7 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             _ => answers.extend(orders.end(&ends).await?),
         }
     }
+    orders.unlock_keys(keyed).await?;
     let actions: Vec<&str> = order.changes.iter().map(Change::action).collect();
     let targets: Vec<String> = order.changes.iter().map(Change::target).collect();
     let outcomes: Vec<String> = answers.iter().map(Changed::to_string).collect();

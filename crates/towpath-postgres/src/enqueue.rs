@@ -386,7 +386,7 @@ impl<'a> Jobs<'a> {
             delay_us,
             due_at,
             deadline: job.deadline.map(Timestamp::as_micros),
-            rules: job.rules.to_stored(),
+            rules: job.rules_to_store(),
             tags: if job.tags.is_empty() { None } else { json(&job.tags) },
             headers: if job.headers.is_empty() { None } else { json(&job.headers) },
             codec: job.input.codec.code(),

@@ -220,7 +220,7 @@ pub(crate) fn job_value(inner: &Inner, job: &NewJob) -> Result<Map<String, Value
         Due::At(at) => fields.put("due_at", at.as_micros()),
     }
     fields.maybe("deadline", job.deadline.map(Timestamp::as_micros));
-    fields.maybe("rules", job.rules.to_stored());
+    fields.maybe("rules", job.rules_to_store());
     fields.maybe("tags", (!job.tags.is_empty()).then(|| Value::from(job.tags.clone()).to_string()));
     fields.maybe("headers", (!job.headers.is_empty()).then(|| crate::rows::json(&job.headers)).flatten());
     fields.payload(&job.input);

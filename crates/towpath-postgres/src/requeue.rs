@@ -1,7 +1,8 @@
 //! Puts jobs back that have ended or are blocked.
 
-use towpath_core::store::Changed;
-use towpath_core::{End, JobId, Payload, State};
+use towpath_core::store::{Change, Changed};
+use towpath_core::{End, JobId, KeyHolder, Payload, State};
+use uuid::Uuid;
 
 use crate::apply::Orders;
 use crate::error::Fault;
@@ -27,6 +28,9 @@ impl Orders<'_> {
         };
         let ends: Vec<i16> =
             if is_node || has_journal { Vec::new() } else { from.iter().map(|end| end.code()).collect() };
+        if let Some(by) = self.key_again(job, id, &ends).await? {
+            return Ok(Changed::KeyTaken { by });
+        }
         let may_be_blocked = !has_journal || input.is_none();
         let Some(taken) = session.run(Query::RequeueTake, &[&job, &ends, &may_be_blocked]).await?.into_iter().next()
         else {
@@ -44,5 +48,38 @@ impl Orders<'_> {
         let row = session.one(Query::RequeuePut, &[&job, &self.now, &attempt, &codec, &bytes]).await?;
         self.lanes.push(row.try_get(0)?);
         Ok(Changed::Requeued)
+    }
+
+    /// Locks the unique keys of jobs that are to be put back, before any other row: as an enqueue does.
+    pub(crate) async fn lock_keys(&self) -> Result<Vec<Uuid>, Fault> {
+        let jobs = self.order.changes.iter().filter_map(|change| match change {
+            Change::Requeue { job, .. } => Some(job.as_uuid()),
+            _ => None,
+        });
+        let jobs: Vec<Uuid> = jobs.collect();
+        if !jobs.is_empty() {
+            self.session.run(Query::KeyLock, &[&jobs]).await?;
+        }
+        Ok(jobs)
+    }
+
+    /// Deletes what `lock_keys` wrote for keys that nobody has.
+    pub(crate) async fn unlock_keys(&self, jobs: Vec<Uuid>) -> Result<(), Fault> {
+        if !jobs.is_empty() {
+            self.session.run(Query::KeyUnlock, &[&jobs]).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a job that leaves its end its key again, if it had one that it would hold; who has it, if another one does.
+    async fn key_again(&self, job: i64, id: JobId, ends: &Vec<i16>) -> Result<Option<KeyHolder>, Fault> {
+        let kept = self.session.run(Query::KeyAgain, &[&job, &self.now, ends]).await?;
+        let Some(row) = kept.first() else { return Ok(None) };
+        if let Some(by) = row.try_get::<_, Option<Uuid>>(3)? {
+            return Ok(Some(KeyHolder::Job(JobId::from_bytes(*by.as_bytes()))));
+        }
+        let (kind, key, hold): (&str, &str, i16) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        self.session.run(Query::KeyTake, &[&kind, &key, &job, &id.as_uuid(), &hold, &self.now]).await?;
+        Ok(None)
     }
 }

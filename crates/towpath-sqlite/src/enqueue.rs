@@ -111,7 +111,7 @@ impl Tx<'_, '_> {
             delay_us,
             due_at,
             deadline,
-            job.rules.to_stored(),
+            job.rules_to_store(),
             rows::list_text(&job.tags),
             rows::headers_text(&job.headers),
             job.input.codec.code(),

@@ -143,6 +143,7 @@ queries! {
     PartBegin = "part_begin",
     PartKeep = "part_keep",
     PartUndo = "part_undo",
+    OwnKey = "own_key",
     PauseDelete = "pause_delete",
     PauseInsert = "pause_insert",
     Peers = "peers",

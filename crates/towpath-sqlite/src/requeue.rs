@@ -20,7 +20,12 @@ impl Tx<'_, '_> {
             State::Ended(_) if facts.graph.is_some() => return Ok(Changed::OfGraph),
             State::Ended(_) if has_journal => return Ok(Changed::HasBegun),
             State::Blocked if has_journal && input.is_some() => return Ok(Changed::HasBegun),
-            State::Ended(end) if from.contains(&end) => self.leave_end(&facts)?,
+            State::Ended(end) if from.contains(&end) => {
+                if let Some(by) = self.key_again(job, id)? {
+                    return Ok(Changed::KeyTaken { by });
+                }
+                self.leave_end(&facts)?
+            }
             State::Blocked => self.db.maybe(Query::BlockedTake, [job], |row| rows::counters(row, 0))?,
             state => return Ok(Changed::Left(state)),
         };

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use towpath_core::store::{Placed, Refusal};
-use towpath_core::{Clash, Due, Hold, KeyHolder, Kind, NewJob, Queue, Stage, Timestamp, Unique};
+use towpath_core::{Clash, Due, Hold, JobId, KeyHolder, Kind, NewJob, Queue, Stage, Timestamp, Unique};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -68,6 +68,20 @@ impl Tx<'_, '_> {
         let (key, hold) = (unique.key.as_str(), unique.hold.code());
         self.db.run(Query::UniquePut, params![scope, kind, key, owner, &id[..], hold, self.now_us(), until])?;
         Ok(())
+    }
+
+    /// Gives a job that is put back its key again, if it had one that it would hold; who has it, if another one does.
+    pub(crate) fn key_again(&mut self, job: i64, id: JobId) -> Result<Option<KeyHolder>, Fault> {
+        let kept = self.db.maybe(Query::OwnKey, [job], |row| {
+            Ok((row.get::<_, String>(0)?, rows::rules(row, 1)?, row.get::<_, u32>(2)?))
+        })?;
+        let Some((kind, rules, attempt)) = kept else { return Ok(None) };
+        let Some(unique) = rules.own_key.and_then(|own| own.held_again(attempt)) else { return Ok(None) };
+        let scope = Scope::Kind(&kind);
+        match self.key_holder(scope, &unique)? {
+            Some(held) if held.owner != job => Ok(Some(held.by)),
+            _ => self.take_key(scope, &unique, job, KeyHolder::Job(id)).map(|()| None),
+        }
     }
 
     /// Forgets the key of a job or graph that is deleted, unless its window is not over.

@@ -2,7 +2,8 @@
 
 use towpath_core::store::Refusal;
 use towpath_core::{
-    Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, RetryMode, RetryRefusal, State, StoreError,
+    Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, KeyHolder, RetryMode, RetryRefusal, State,
+    StoreError,
 };
 
 /// Why a client's call did not do what it was asked.
@@ -62,6 +63,14 @@ pub enum RetryError {
     HasBegun {
         /// The job.
         id: JobId,
+    },
+    /// Another job has the unique key of the job since it has ended.
+    #[error("job {id} is not put back: {by} has its unique key now: wait until that has ended, or cancel it")]
+    KeyTaken {
+        /// The job.
+        id: JobId,
+        /// Who has the key.
+        by: KeyHolder,
     },
     /// The graph is not stored: never enqueued, or pruned.
     #[error("there is no graph {id}: it was never enqueued, or has been pruned")]

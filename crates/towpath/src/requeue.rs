@@ -86,6 +86,7 @@ impl RequeueBuilder<'_> {
             Some(Changed::Requeued) => Ok(()),
             Some(Changed::Left(state)) => Err(RetryError::Left { id, state }),
             Some(Changed::HasBegun) => Err(RetryError::HasBegun { id }),
+            Some(Changed::KeyTaken { by }) => Err(RetryError::KeyTaken { id, by }),
             Some(Changed::OfGraph) => self.retry_from(input).await,
             Some(Changed::Unknown) => Err(RetryError::UnknownJob { id }),
             other => {

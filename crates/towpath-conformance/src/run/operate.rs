@@ -173,6 +173,7 @@ impl<S: Subject> Runner<S> {
                 Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
                 Changed::Requeued => format!("{name} requeued"),
                 Changed::OfGraph => format!("{name} left: a node of a graph"),
+                Changed::KeyTaken { by } => self.names.within(&format!("{name} left: its key is held by {by}")),
                 Changed::HasBegun => format!("{name} left: it has begun"),
                 Changed::Retrying { retrying, generation } => {
                     format!(

@@ -186,7 +186,8 @@ impl Transaction<'_> {
         self.tables.node_by_name.insert((graph, node.name.clone()), job);
     }
 
-    pub(super) fn insert_job(&mut self, key: Key, new: NewJob, parents: Vec<Key>) {
+    pub(super) fn insert_job(&mut self, key: Key, mut new: NewJob, parents: Vec<Key>) {
+        new.keep_key();
         let lane = self.tables.lane(&new);
         if let Some(deadline) = new.deadline {
             self.tables.deadline.insert((deadline, key));

@@ -16,7 +16,11 @@ impl Transaction<'_> {
             State::Ended(_) if self.tables.node.contains_key(&job) => return Changed::OfGraph,
             State::Ended(_) if has_journal => return Changed::HasBegun,
             State::Blocked if has_journal && input.is_some() => return Changed::HasBegun,
-            State::Ended(end) if from.contains(&end) => {}
+            State::Ended(end) if from.contains(&end) => {
+                if let Some(by) = self.key_again(job, id) {
+                    return Changed::KeyTaken { by };
+                }
+            }
             State::Blocked => {}
             state => return Changed::Left(state),
         }

@@ -56,6 +56,21 @@ impl Transaction<'_> {
         self.tables.put_key((scope, unique.key.clone()), row);
     }
 
+    /// Gives a job that is put back its key again, if it had one that it would hold; who has it, if another one does.
+    pub(super) fn key_again(&mut self, job: Key, id: JobId) -> Option<KeyHolder> {
+        let row = self.tables.job.get(&job)?;
+        let unique = row.new.rules.own_key.as_ref()?.held_again(self.tables.counters(job).attempt)?;
+        let scope = Scope::Kind(row.new.kind.to_string());
+        if let Some(taken) = self.tables.unique.get(&(scope.clone(), unique.key.clone()))
+            && taken.owner != job
+            && Hold::is_held(taken.hold, taken.until, self.now, self.tables.stage(taken.owner))
+        {
+            return Some(taken.holder);
+        }
+        self.take_key(scope, &unique, job, KeyHolder::Job(id));
+        None
+    }
+
     /// Puts a job into the place of one that has not begun; whether it did.
     fn replace(&mut self, old: Key, unique: &Unique, new: &NewJob, taken_at: Timestamp) -> bool {
         if self.tables.stage(old) != Some(Stage::Unstarted) {

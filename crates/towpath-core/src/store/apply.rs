@@ -10,6 +10,7 @@ use crate::limits;
 use crate::name::Queue;
 use crate::payload::Payload;
 use crate::time::Timestamp;
+use crate::unique::KeyHolder;
 
 use super::edit::Edit;
 use super::error::{StoreError, StoreErrorKind};
@@ -271,6 +272,11 @@ pub enum Changed {
     OfGraph,
     /// The job is a run that has begun: its journal stands against it. Nothing changed.
     HasBegun,
+    /// The job has ended, and another one has its unique key since. Nothing changed.
+    KeyTaken {
+        /// Who has it.
+        by: KeyHolder,
+    },
     /// The graph is being retried, by this order or by an earlier one.
     Retrying {
         /// For which nodes, since when.
@@ -312,6 +318,7 @@ impl fmt::Display for Changed {
             Self::Requeued => f.write_str("requeued"),
             Self::OfGraph => f.write_str("left: a node of a graph"),
             Self::HasBegun => f.write_str("left: a run that has begun"),
+            Self::KeyTaken { by } => write!(f, "left: its unique key is held by {by}"),
             Self::Retrying { retrying, generation } => write!(f, "retrying {}, generation {generation}", retrying.mode),
             Self::Rearmed { nodes } => write!(f, "rearmed {nodes}"),
             Self::Retried { generation } => write!(f, "generation {generation}"),
