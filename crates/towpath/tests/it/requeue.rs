@@ -1,12 +1,16 @@
 //! Jobs that are put back, by the public API.
 
 use serde::{Deserialize, Serialize};
-use towpath::core::State;
+use towpath::core::{KeyHolder, State};
 use towpath::{Client, Context, End, Failure, Job, NewJob, RetryError, Worker, WorkerHandle};
 
 use crate::stores::{Subject, on_every_store};
 
-on_every_store!(a_dead_job_is_put_back_with_another_input, what_is_not_to_be_put_back_is_refused_and_named);
+on_every_store!(
+    a_dead_job_is_put_back_with_another_input,
+    a_job_whose_key_another_one_has_is_not_put_back,
+    what_is_not_to_be_put_back_is_refused_and_named
+);
 
 /// Succeeds for even numbers, with the half.
 #[derive(Serialize, Deserialize, Job)]
@@ -42,6 +46,25 @@ async fn a_dead_job_is_put_back_with_another_input(subject: Subject) {
     let said: Vec<_> = audit.iter().map(|line| (line.actor.as_str(), line.action.as_str())).collect();
     assert_eq!(said[3], ("ann", "requeue"));
     assert_eq!(said[2], ("client", "requeue with a new input"));
+}
+
+async fn a_job_whose_key_another_one_has_is_not_put_back(subject: Subject) {
+    let client = &subject.client;
+    let keyed = || client.job(&Halve(1)).unique("order-7");
+    let first = keyed().await.unwrap().id();
+    client.cancel(first, "ann", "").await.unwrap();
+    let second = keyed().await.unwrap().id();
+    let refused = client.requeue(first).await.unwrap_err();
+    assert!(matches!(refused, RetryError::KeyTaken { by: KeyHolder::Job(id), .. } if id == second), "{refused}");
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "job {first} is not put back: job {second} has its unique key now: wait until that has ended, or cancel it"
+        )
+    );
+    client.cancel(second, "ann", "").await.unwrap();
+    client.requeue(first).await.unwrap();
+    assert_eq!(keyed().await.unwrap().id(), first, "it has its key again");
 }
 
 async fn what_is_not_to_be_put_back_is_refused_and_named(subject: Subject) {
