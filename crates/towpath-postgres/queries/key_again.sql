@@ -8,6 +8,6 @@ from (
   select l.kind, j.rules::jsonb->'own_key'->>'key' as key, e.attempt,
     coalesce((j.rules::jsonb->'own_key'->>'until_started')::boolean, false) as until_started
   from towpath.job j join towpath.lane l on l.lane = j.lane join towpath.ended e on e.job = j.key
-  where j.key = $1::bigint and j.rules like '%"own_key"%' and e.state = any($3::smallint[])
+  where j.key = $1::bigint and j.rules::jsonb ? 'own_key' and e.state = any($3::smallint[])
 ) as o cross join lateral (select towpath.key_holder($2::bigint, 0, o.kind, o.key) as holder) as h
 where o.attempt = 0 or not o.until_started

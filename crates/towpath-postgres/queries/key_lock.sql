@@ -6,6 +6,6 @@ insert into towpath.unique_key as u (scope, kind, key, job, id, hold, at)
 select distinct 0, l.kind, (j.rules::jsonb->'own_key'->>'key') collate "C", 0,
   '00000000-0000-0000-0000-000000000000'::uuid, 1, 0
 from towpath.job j join towpath.lane l on l.lane = j.lane
-where j.id = any($1::uuid[]) and j.rules like '%"own_key"%'
+where j.id = any($1::uuid[]) and j.rules::jsonb ? 'own_key'
 order by 2, 3
 on conflict (scope, kind, key) do update set hold = u.hold

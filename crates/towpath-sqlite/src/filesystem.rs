@@ -71,8 +71,7 @@ pub(crate) fn check(folder: &Path) -> Result<(), Fault> {
 
 #[cfg(target_os = "linux")]
 fn kind_of(folder: &Path) -> FsKind {
-    // The type of `f_type` differs from platform to platform.
-    #[allow(clippy::unnecessary_cast)]
+    #[allow(clippy::unnecessary_cast, reason = "the type of `f_type` differs from platform to platform")]
     rustix::fs::statfs(folder).map_or(FsKind::Local, |stat| fs_kind(stat.f_type as i64))
 }
 

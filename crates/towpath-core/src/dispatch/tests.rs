@@ -449,11 +449,9 @@ fn what_a_quiet_worker_took_over_without_an_answer_goes_back_with_its_beat() {
 #[test]
 fn a_quiet_worker_that_the_store_forgot_comes_back_quiet() {
     let mut bench = Bench::serving(1);
-    let turn = bench.turn().unwrap();
-    bench.answer(&turn, vec![]);
+    bench.turn().unwrap();
     bench.event(Event::Command(Command::Quiet));
-    bench.after(Duration::from_secs(4));
-    bench.event(Event::Beat(Err(Failure::UnknownWorker)));
+    bench.event(Event::Turn(Err(Failure::UnknownWorker)));
     bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
     bench.after(Duration::from_secs(2));
     assert!(bench.turn().is_none(), "it was told to claim nothing");

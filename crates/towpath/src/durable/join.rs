@@ -67,7 +67,7 @@ macro_rules! joins {
     )+};
 }
 
-#[allow(non_snake_case)]
+#[allow(non_snake_case, reason = "a variable for each type parameter, by its name")]
 mod tuples {
     use super::*;
 

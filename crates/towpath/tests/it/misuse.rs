@@ -13,7 +13,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 macro_rules! function {
     ($name:ident, $function:ident, |$cx:ident, $n:ident| $body:block) => {
         const $name: Durable<u64, u64, Failure> = Durable::new("function", 1, DAY, &$function);
-        #[allow(unused_variables)]
+        #[allow(unused_variables, reason = "not every body uses both")]
         async fn $function($cx: Cx<'_>, $n: u64) -> Result<u64, Failure> {
             $body
         }
