@@ -329,13 +329,17 @@ impl Driver {
     async fn commit(&mut self, then: Option<Report>) -> Step<Settled> {
         let (journal, shows) = self.take_pending();
         let read = then.as_ref().map(|_| u32::try_from(self.live.read()).unwrap_or(u32::MAX));
-        let may_be_unread = !matches!(then, Some(Report::Parked { .. }) | None);
-        let kept = may_be_unread.then(|| (journal.clone(), shows.clone())).unwrap_or_default();
+        let kept = match then {
+            Some(Report::Parked { .. }) | None => None,
+            Some(_) => Some((journal.clone(), shows.clone())),
+        };
         match self.commits.commit(RunCommit { journal, shows, read, then }).await {
             Settled::Done => Ok(Settled::Done),
             Settled::Unread => {
-                self.pending = kept.0;
-                self.shows = kept.1.into_iter().map(|showing| (showing.name, showing.payload)).collect();
+                if let Some((journal, shows)) = kept {
+                    self.pending = journal;
+                    self.shows = shows.into_iter().map(|showing| (showing.name, showing.payload)).collect();
+                }
                 Ok(Settled::Unread)
             }
             Settled::Stale | Settled::Cancelled | Settled::Refused => {
