@@ -294,20 +294,7 @@ impl<'r> Cx<'r> {
     /// # async fn import_one(_: &str) -> Result<(), Failure> { Ok(()) }
     /// ```
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) {
-        if self.ops().shows_news() {
-            self.show(Showing::PUBLISHED.to_owned(), value, "the published value");
-        }
-    }
-
-    /// Shows something to clients, or blocks the run.
-    fn show<T: Serialize + ?Sized>(&self, name: String, value: &T, what: &str) {
-        let max = limits::PAYLOAD_BYTES_MAX;
-        let problem = match Payload::json(value) {
-            Ok(payload) if payload.bytes.len() <= max => return self.ops().show(name, payload),
-            Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
-            Err(e) => e.problem,
-        };
-        self.ops().interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
+        show(self.ops(), Showing::PUBLISHED, value, "the published value");
     }
 
     /// Registers a step that undoes what was done before: if the function fails, is cancelled or takes too long, undos
@@ -374,6 +361,20 @@ impl<'r> Cx<'r> {
     pub fn timeout<F: IntoFuture>(&self, limit: Duration, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
         join::timeout(self.sleep(limit), work)
     }
+}
+
+/// Shows something to clients, or blocks the run. In replay it is not even encoded.
+pub(super) fn show<T: Serialize + ?Sized>(ops: &Ops, name: &str, value: &T, what: &str) {
+    if !ops.shows_news() {
+        return;
+    }
+    let max = limits::PAYLOAD_BYTES_MAX;
+    let problem = match Payload::json(value) {
+        Ok(payload) if payload.bytes.len() <= max => return ops.show(name.to_owned(), payload),
+        Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
+        Err(e) => e.problem,
+    };
+    ops.interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
 }
 
 fn nothing(_: &Outcome) -> Result<(), String> {

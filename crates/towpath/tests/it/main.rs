@@ -34,5 +34,6 @@ mod transfers;
 mod two_processes;
 mod undo;
 mod unique;
+mod updates;
 mod within;
 mod workers;
