@@ -246,9 +246,8 @@ impl<'r> Cx<'r> {
         let place = Location::caller();
         let pos = self.ops().claim();
         let ident = Ident { kind: OpKind::Signal, name: name.to_string().into(), version: 0, input: 0 };
-        let wants = Wants::Signal(name);
-        let decode = |outcome: &Outcome| outcome.decode().map_err(|e| e.problem);
-        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decode)
+        let wants = Wants::Signal { label: name, fits: |outcome| decoded::<T>(outcome).map(|_| ()) };
+        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decoded)
     }
 
     // ---- values -------------------------------------------------------------------------------
@@ -339,6 +338,10 @@ impl<'r> Cx<'r> {
     pub fn timeout<F: IntoFuture>(&self, limit: Duration, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
         join::timeout(self.sleep(limit), work)
     }
+}
+
+fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {
+    outcome.decode().map_err(|e| e.problem)
 }
 
 fn nothing(_: &Outcome) -> Result<(), String> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, seed_of};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, Unfit, seed_of};
 use towpath_core::store::{CancelNote, Claimed, RunHead, Settled};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
@@ -239,6 +239,9 @@ impl Driver {
                 }
             };
             let Pass { entries, must_commit, commands, closed, lost, ended, is_full } = pass;
+            for Unfit { name, problem, .. } in self.live.take_unfit() {
+                tracing::warn!(run = %self.run.id, signal = %name, %problem, "a signal does not fit its wait, and stays in the inbox");
+            }
             self.write(entries)?;
             self.must_commit |= must_commit;
             self.drop_closed(&closed);

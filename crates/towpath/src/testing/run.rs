@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::replay::{Entry, History, Outcome};
+use towpath_core::replay::{Entry, History, Outcome, Unfit};
 use towpath_core::store::{CancelNote, ChildEnd};
 use towpath_core::{Cause, GraphEnd, ManualClock, MemoryStore, Payload, State, Timestamp};
 
@@ -62,6 +62,8 @@ pub struct TestRun<O, E> {
     pub began: BTreeMap<String, u32>,
     /// How much virtual time it took.
     pub took: Duration,
+    /// The signals that a wait of their name has passed over since they meant nothing to it, in the order of their plan.
+    pub unfit: Vec<Unfit>,
     /// How long the journal was after each commit.
     commits_at: Vec<usize>,
 }
@@ -201,7 +203,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, earlier, commits_at, commits, began, now } =
+        let Ended { end, history, earlier, commits_at, commits, began, now, unfit } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -225,7 +227,16 @@ where
             // A chapter that ends is followed by another.
             How::Overdue | How::Continued(_) => Err(RunError::TimedOut),
         };
-        TestRun { result, history, earlier, commits, began, took: now.since(START), commits_at }
+        TestRun {
+            result,
+            history,
+            earlier,
+            commits,
+            began,
+            took: now.since(START),
+            unfit: unfit.into_values().collect(),
+            commits_at,
+        }
     }
 
     /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in

@@ -32,6 +32,7 @@ mod stores;
 mod transfers;
 mod two_processes;
 mod undo;
+mod unfit;
 mod unique;
 mod within;
 mod workers;
