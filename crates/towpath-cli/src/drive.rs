@@ -163,6 +163,7 @@ struct Board<'a> {
 #[derive(Debug, Default)]
 struct Open {
     name: String,
+    is_undo: bool,
     took: Option<Duration>,
     note: Option<String>,
 }
@@ -170,8 +171,9 @@ struct Open {
 impl<'a> Board<'a> {
     fn new(client: &'a Client, progress: Progress, detail: &towpath::core::store::GraphDetail) -> Self {
         let open = detail.nodes.iter().filter(|n| !matches!(n.state, State::Ended(_)));
-        let open = open.map(|n| (n.job, Open { name: n.name.to_string(), ..Open::default() })).collect();
-        Self { client, progress, open, seen: HashMap::new(), trouble: None }
+        let open =
+            open.map(|n| (n.job, Open { name: n.name.to_string(), is_undo: n.guards.is_some(), ..Open::default() }));
+        Self { client, progress, open: open.collect(), seen: HashMap::new(), trouble: None }
     }
 
     fn event(&mut self, event: Event) {
@@ -223,6 +225,10 @@ impl<'a> Board<'a> {
         found.sort_by_key(|ended| ended.ended_at);
         for ended in found {
             let Some(node) = self.open.remove(&ended.id) else { continue };
+            if node.is_undo && matches!(ended.state, State::Ended(End::Skipped(_))) {
+                self.progress.passed_over();
+                continue;
+            }
             let why = match ended.state {
                 State::Ended(End::Succeeded) => node.note,
                 _ => summary::why(ended.cause.as_ref(), ended.error.as_deref()),

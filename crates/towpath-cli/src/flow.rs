@@ -38,7 +38,7 @@ pub(crate) struct Flow {
     pub(crate) fail_fast: bool,
     /// How many nodes of a queue run at once.
     pub(crate) queues: BTreeMap<String, u16>,
-    /// Its nodes, in the order of the file, included ones at the end.
+    /// Its nodes, each with its undo behind it, in the order of the file, included ones at the end.
     pub(crate) nodes: Vec<Node>,
 }
 
@@ -48,6 +48,8 @@ pub(crate) struct Node {
     pub(crate) name: NodeName,
     pub(crate) does: Does,
     pub(crate) after: Vec<(NodeName, Condition)>,
+    /// Of an undo, the node that it guards.
+    pub(crate) guards: Option<NodeName>,
     /// Without this it is skipped.
     pub(crate) guard: Option<String>,
     pub(crate) may_fail: bool,

@@ -74,6 +74,13 @@ impl Progress {
         }
     }
 
+    /// An undo was not needed: nothing worth a line.
+    pub(crate) fn passed_over(&mut self) {
+        if let Some(screen) = &self.screen {
+            screen.bar.inc(1);
+        }
+    }
+
     /// Something worth knowing.
     pub(crate) fn note(&mut self, text: &str) {
         self.line(text);

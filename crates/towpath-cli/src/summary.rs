@@ -97,12 +97,18 @@ fn is_bad(node: &NodeLine) -> bool {
     matches!(node.state, State::Ended(end) if end.is_failure())
 }
 
+/// Whether it is an undo that was not needed, or is not yet: nothing of it is to be told.
+fn is_idle_undo(node: &NodeLine) -> bool {
+    node.guards.is_some() && matches!(node.state, State::Waiting | State::Ended(End::Skipped(_)))
+}
+
 /// All nodes of a small graph; of a large one those that did not succeed.
 fn shown(nodes: &[NodeLine]) -> (Vec<&NodeLine>, usize) {
+    let nodes: Vec<&NodeLine> = nodes.iter().filter(|n| !is_idle_undo(n)).collect();
     if nodes.len() <= ALL_SHOWN {
-        return (nodes.iter().collect(), 0);
+        return (nodes, 0);
     }
-    let rest: Vec<&NodeLine> = nodes.iter().filter(|n| n.state != State::Ended(End::Succeeded)).collect();
+    let rest: Vec<&NodeLine> = nodes.iter().copied().filter(|n| n.state != State::Ended(End::Succeeded)).collect();
     let left_out = nodes.len() - rest.len();
     (rest, left_out)
 }
@@ -112,8 +118,15 @@ fn took(detail: &GraphDetail) -> String {
     line.ended_at.map(|at| format!(" in {}", words::duration(at.since(line.created_at)))).unwrap_or_default()
 }
 
-/// How many nodes stand how, in the order of the lifecycle.
+/// How many nodes stand how, in the order of the lifecycle, and behind them how the undos do that were needed.
 pub(crate) fn counts(nodes: &[NodeLine]) -> String {
+    let (undos, others): (Vec<&NodeLine>, Vec<&NodeLine>) = nodes.iter().partition(|n| n.guards.is_some());
+    let undos: Vec<&NodeLine> = undos.into_iter().filter(|n| !is_idle_undo(n)).collect();
+    let undone = if undos.is_empty() { String::new() } else { format!("; undos: {}", count_states(&undos)) };
+    count_states(&others) + &undone
+}
+
+fn count_states(nodes: &[&NodeLine]) -> String {
     let mut words: Vec<(&str, usize)> = Vec::new();
     for state in State::ALL {
         let count = nodes.iter().filter(|n| n.state == state).count();

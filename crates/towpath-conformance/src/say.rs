@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, StateCounts,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
     Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
@@ -228,6 +228,11 @@ impl Say<'_> {
     /// A line of a run's inbox.
     pub(crate) fn inbox_line(&self, line: &InboxLine) -> String {
         Line::new(line.name.as_str()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
+    }
+
+    /// What a run shows.
+    pub(crate) fn shown(&self, shown: &Shown) -> String {
+        Line::new("shows").word(payload(&shown.payload)).pair("at", self.at(shown.at)).end()
     }
 
     /// A job that a worker has rescued.
@@ -504,6 +509,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("arrivals", census.arrivals)
         .count("undos", census.undos)
         .count("keys", census.keys)
+        .count("shown", census.shown)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

@@ -15,6 +15,9 @@ pub const BACKOFF_CAP: Duration = Duration::from_secs(6 * 3_600);
 pub const BACKOFF_JITTER_PERCENT: u8 = 20;
 /// Attempts of a node in a flow file: commands are not idempotent.
 pub const FLOW_ATTEMPTS_MAX: u32 = 1;
+/// Attempts of the undo of a node in a flow file: an undo that dies leaves something behind, and one that must be run by
+/// hand is worse than one that runs twice.
+pub const FLOW_UNDO_ATTEMPTS_MAX: u32 = 5;
 /// How a step of a durable function is tried again: steps are mostly idempotent, and their function waits for them.
 pub const STEP_RETRY: RetryPolicy =
     RetryPolicy { attempts_max: 10, base_us: 1_000_000, cap_us: 600_000_000, jitter_percent: BACKOFF_JITTER_PERCENT };
@@ -98,6 +101,7 @@ pub fn table() -> Vec<DefaultLine> {
             "steps are mostly idempotent, and a function waits for them",
         ),
         line("attempts of a flow node", FLOW_ATTEMPTS_MAX.to_string(), "commands are not idempotent"),
+        line("attempts of its undo", FLOW_UNDO_ATTEMPTS_MAX.to_string(), "an undo that dies leaves something behind"),
         line("attempt timeout", "none".into(), "long work is legal"),
         line("crash limit", format!("{CRASH_LIMIT} in a row"), "one bad deploy is not the job's fault"),
         line("crash limit of a flow node", "none".into(), "each resume is a person's decision"),

@@ -31,6 +31,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::id::JobId;
 use crate::name::Label;
+use crate::payload::Payload;
 use crate::store::InboxLine;
 use crate::time::Timestamp;
 use inbox::Inbox;
@@ -72,6 +73,8 @@ pub struct Pass<T> {
     pub must_commit: bool,
     /// What to start, by place.
     pub commands: Vec<Command>,
+    /// What it shows to clients, by name, with the commit of these lines.
+    pub shows: BTreeMap<String, Payload>,
     /// Work in flight that is not wanted any more.
     pub closed: Vec<Pos>,
     /// Children that are not wanted any more, and are to be cancelled once what this pass says is on disk.
@@ -247,6 +250,7 @@ impl<T> Live<T> {
             entries: std::mem::take(&mut self.lines),
             must_commit: false,
             commands: Vec::new(),
+            shows: BTreeMap::new(),
             closed: Vec::new(),
             lost: Vec::new(),
             ended: self.returned.take(),
@@ -263,7 +267,7 @@ impl<T> Live<T> {
         }
         let (mut bytes, mut count) = (0, 0);
         while pass.ended.is_none() {
-            if count >= PASS_DELIVERIES || bytes >= PASS_BYTES {
+            if count >= PASS_DELIVERIES || bytes + self.ops.lock().shown_bytes() >= PASS_BYTES {
                 pass.is_full = true;
                 break;
             }
@@ -281,6 +285,7 @@ impl<T> Live<T> {
         }
         let mut state = self.ops.lock();
         pass.must_commit |= std::mem::take(&mut state.must_commit);
+        pass.shows = state.take_shows();
         pass.commands = state.take_commands();
         pass.closed = state.take_closed();
         pass.lost = state.take_lost();

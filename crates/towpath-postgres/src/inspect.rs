@@ -182,6 +182,7 @@ impl Inspect for PostgresStore {
                 arrivals: number(&row, 18)?,
                 undos: number(&row, 19)?,
                 keys: number(&row, 20)?,
+                shown: number(&row, 21)?,
             })
         })
     }

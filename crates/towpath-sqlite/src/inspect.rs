@@ -350,6 +350,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             arrivals: count(row, 18)?,
             undos: count(row, 19)?,
             keys: count(row, 20)?,
+            shown: count(row, 21)?,
         })
     })
 }

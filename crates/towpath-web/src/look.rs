@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, WorkerLine};
+use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, Showing, Shown, WorkerLine};
 use towpath::core::{Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
@@ -184,4 +184,12 @@ impl Workers {
 /// What the clock here says.
 pub(crate) fn here_and_now() -> Timestamp {
     Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// What a job has published last, if it is a run that has.
+pub(crate) async fn published(client: &Client, detail: &JobDetail) -> Result<Option<Shown>, Problem> {
+    match &detail.run {
+        Some(run) => Ok(client.store().shown(run.id.clone(), Showing::PUBLISHED.into()).await?),
+        None => Ok(None),
+    }
 }

@@ -34,12 +34,14 @@ impl Check {
         let given = Given { missing: Missing::Null, ..self.params.given()? };
         let flow = read_flow(&self.file)?.parse(&given)?;
         let edges: usize = flow.nodes.iter().map(|node| node.after.len()).sum();
+        let undos = flow.nodes.iter().filter(|node| node.guards.is_some()).count();
+        let nodes = flow.nodes.len() - undos;
         if self.json {
-            say::json(&json!({ "name": flow.name, "nodes": flow.nodes.len(), "edges": edges }))?;
+            say::json(&json!({ "name": flow.name, "nodes": nodes, "edges": edges, "undos": undos }))?;
         } else {
-            let (nodes, edges) =
-                (words::count(flow.nodes.len(), "node", "nodes"), words::count(edges, "edge", "edges"));
-            say::line(format_args!("{} is right: {nodes}, {edges}", flow.name));
+            let undos = if undos == 0 { String::new() } else { format!(", {}", words::count(undos, "undo", "undos")) };
+            let (nodes, edges) = (words::count(nodes, "node", "nodes"), words::count(edges, "edge", "edges"));
+            say::line(format_args!("{} is right: {nodes}, {edges}{undos}", flow.name));
         }
         Ok(exit::SUCCEEDED)
     }

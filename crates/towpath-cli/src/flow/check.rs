@@ -7,7 +7,7 @@ use towpath::NodeName;
 use towpath::core::builtin::{self, Scope};
 use towpath::core::limits;
 
-use super::node::{DraftDoes, DraftEdge, DraftNode};
+use super::node::{DraftDoes, DraftEdge, DraftNode, undo_name};
 use super::problem::Problem;
 use super::program::find_program;
 use super::read::Drafts;
@@ -24,7 +24,7 @@ pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>>
     let names = names(&nodes, &mut problems);
     let edges = edges(&nodes, &names, &mut problems);
     cycles(&nodes, &edges, &mut problems);
-    expressions(&nodes, &edges, &mut problems);
+    expressions(&nodes, &names, &edges, &mut problems);
     drop(edges);
     for node in &nodes {
         folder_and_program(node, folder, &mut problems);
@@ -47,10 +47,14 @@ pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>>
 }
 
 /// Nodes and parameters that expressions name are there, and the nodes above.
-fn expressions(nodes: &[DraftNode], edges: &[Edge<'_>], problems: &mut Vec<Problem>) {
+fn expressions(nodes: &[DraftNode], names: &HashMap<&str, usize>, edges: &[Edge<'_>], problems: &mut Vec<Problem>) {
     let mut parents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for edge in edges {
         parents[edge.child].push(edge.parent);
+    }
+    // An undo sees what it undoes, and all that this sees.
+    for (at, node) in nodes.iter().enumerate() {
+        parents[at].extend(node.guards.as_ref().and_then(|guarded| names.get(guarded.as_str())));
     }
     for (at, node) in nodes.iter().enumerate().filter(|(_, node)| !node.expressions.is_empty()) {
         let above = above(at, &parents);
@@ -86,7 +90,7 @@ fn above(at: usize, parents: &[Vec<usize>]) -> HashSet<usize> {
 
 fn in_queue(node: &DraftNode, queues: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) {
     let Some((queue, span)) = node.queue.as_ref().filter(|(queue, _)| !queues.contains_key(queue)) else { return };
-    let problem = Problem::new(format!("node `{}` stands in the queue `{queue}`, which is not declared", node.name));
+    let problem = Problem::new(format!("{} stands in the queue `{queue}`, which is not declared", node.shown()));
     let problem = problem.at(span.clone(), "no such queue").in_source(node.source);
     let known = queues.keys().map(String::as_str);
     problems.push(problem.did_you_mean(queue, known, &format!("declare it: queues = {{ \"{queue}\" = 1 }}")));
@@ -103,10 +107,11 @@ fn limits_of_the_whole(nodes: &[DraftNode], problems: &mut Vec<Problem>) {
     }
 }
 
-/// The place of each name. A name that cannot be one is a problem; duplicates are found by the TOML reader.
+/// The place of each name but those of undos, which nobody waits for. A name that cannot be one is a problem; duplicates
+/// are found by the TOML reader.
 fn names<'a>(nodes: &'a [DraftNode], problems: &mut Vec<Problem>) -> HashMap<&'a str, usize> {
     let mut names = HashMap::with_capacity(nodes.len());
-    for (at, node) in nodes.iter().enumerate() {
+    for (at, node) in nodes.iter().enumerate().filter(|(_, node)| node.guards.is_none()) {
         if node.name == NodeName::END {
             let problem =
                 Problem::new("no node can be named `end`").at(node.span.clone(), "kept for the flow's own end");
@@ -125,6 +130,19 @@ fn names<'a>(nodes: &'a [DraftNode], problems: &mut Vec<Problem>) -> HashMap<&'a
             problems.push(problem.help("rename the node that has it"));
         }
     }
+    for node in nodes.iter().filter(|node| node.guards.is_some()) {
+        let problem = Problem::new(format!("{} needs the name `{}`", node.shown(), node.name));
+        let problem = problem.at(node.span.clone(), "it is a node of its own").in_source(node.source);
+        if names.contains_key(node.name.as_str()) {
+            problems.push(problem.help("rename the node that has it"));
+        } else if node.name.len() > limits::NODE_NAME_BYTES_MAX {
+            let help = format!(
+                "shorten the name of its node: it may have {} bytes",
+                limits::NODE_NAME_BYTES_MAX - undo_name("").len()
+            );
+            problems.push(problem.help(help));
+        }
+    }
     names
 }
 
@@ -141,7 +159,8 @@ fn edges<'a>(nodes: &'a [DraftNode], names: &HashMap<&str, usize>, problems: &mu
         let mut seen: HashMap<(&str, &towpath::Condition), &DraftEdge> = HashMap::new();
         for draft in &node.after {
             let Some(&parent) = names.get(draft.parent.as_str()) else {
-                let others = nodes.iter().filter(|n| n.name != node.name).map(|n| n.name.as_str());
+                let others =
+                    nodes.iter().filter(|n| n.name != node.name && n.guards.is_none()).map(|n| n.name.as_str());
                 let problem =
                     Problem::new(format!("node `{}` waits for `{}`, which is not there", node.name, draft.parent))
                         .at(draft.span.clone(), "no node is named so");
@@ -277,7 +296,7 @@ fn cycle_problem(nodes: &[DraftNode], cycle: &[&Edge<'_>]) -> Problem {
 /// The folder and program of a node without parents must be there now. What runs later may use what earlier nodes
 /// make; only a program that is searched in `PATH` is looked for at once.
 fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Problem>) {
-    let is_first = node.after.is_empty();
+    let is_first = node.after.is_empty() && node.guards.is_none();
     if !node.dir.is_dir() {
         if is_first {
             let span = node.dir_span.clone().unwrap_or(node.span.clone());
@@ -294,7 +313,7 @@ fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Proble
         return;
     }
     if let Err(why) = find_program(program, &node.dir, node.env.get("PATH").and_then(Text::literal)) {
-        let problem = Problem::new(format!("node `{}` starts {program:?}, which cannot be run", node.name));
+        let problem = Problem::new(format!("{} starts {program:?}, which cannot be run", node.shown()));
         let help = if program.contains(' ') {
             "a command with arguments is a list: exec = [\"program\", \"argument\"]"
         } else {
@@ -349,6 +368,7 @@ fn make(drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Vec<Node> {
             name,
             does,
             after,
+            guards: draft.guards.and_then(|guarded| NodeName::new(&guarded).ok()),
             guard: draft.guard,
             may_fail: draft.may_fail,
             delay: draft.delay,

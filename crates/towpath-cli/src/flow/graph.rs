@@ -88,6 +88,7 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
     if let Some(delay) = node.delay {
         new.job.due = Due::After(delay);
     }
+    new.guards = node.guards;
     if node.may_fail {
         new.failure = FailureMode::MayFail;
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::node::DraftEdge;
+use super::node::{DraftEdge, undo_name};
 use super::params::{self, Given};
 use super::problem::{Problem, Source};
 use super::read::{self, Drafts, Place, in_order, wrong_type};
@@ -160,7 +160,7 @@ impl Expand<'_> {
 fn last(name: &str, inner: &Drafts) -> Vec<String> {
     let waited_for: HashSet<&str> =
         inner.nodes.iter().flat_map(|n| &n.after).map(|edge| edge.parent.as_str()).collect();
-    let last = inner.nodes.iter().filter(|node| !waited_for.contains(node.name.as_str()));
+    let last = inner.nodes.iter().filter(|node| node.guards.is_none() && !waited_for.contains(node.name.as_str()));
     last.map(|node| format!("{name}.{}", node.name)).collect()
 }
 
@@ -168,13 +168,19 @@ fn last(name: &str, inner: &Drafts) -> Vec<String> {
 fn place(drafts: &mut Drafts, include: &DraftInclude, inner: Drafts) {
     let prefix = format!("{}.", include.name);
     for mut node in inner.nodes {
+        node.scope.prefix.insert_str(0, &prefix);
+        if let Some(guarded) = &mut node.guards {
+            guarded.insert_str(0, &prefix);
+            node.name = undo_name(guarded);
+            drafts.nodes.push(node);
+            continue;
+        }
         if node.after.is_empty() {
             node.after.clone_from(&include.after);
         } else {
             node.after.iter_mut().for_each(|edge| edge.parent.insert_str(0, &prefix));
         }
         node.name.insert_str(0, &prefix);
-        node.scope.prefix.insert_str(0, &prefix);
         drafts.nodes.push(node);
     }
 }

@@ -6,12 +6,14 @@ mod edges;
 mod http;
 mod retry;
 mod text;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use toml::de::DeTable;
 use towpath::core::builtin::{Scope, Wait};
 use towpath::core::defaults;
 use towpath::expression::Expression;
@@ -24,6 +26,8 @@ use crate::exec::Text;
 #[cfg(test)]
 pub(super) use http::FIELDS as HTTP_FIELDS;
 pub(super) use http::{DraftHttp, METHODS};
+pub(crate) use undo::FIELDS as UNDO_FIELDS;
+pub(super) use undo::undo_name;
 
 /// A node as read. What is missing was wrong, and said so.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub(super) struct DraftNode {
     pub(super) dir_span: Option<Range<usize>>,
     pub(super) env: BTreeMap<String, Text>,
     pub(super) after: Vec<DraftEdge>,
+    /// Of an undo, the node that it guards.
+    pub(super) guards: Option<String>,
     pub(super) guard: Option<String>,
     pub(super) may_fail: bool,
     pub(super) delay: Option<Duration>,
@@ -47,6 +53,39 @@ pub(super) struct DraftNode {
     pub(super) expressions: Vec<(Expression, Range<usize>)>,
     /// What they see besides what is above the node.
     pub(super) scope: Scope,
+}
+
+impl DraftNode {
+    /// A node of which only the name is known.
+    fn new(name: String, span: Range<usize>, folder: &Path) -> Self {
+        Self {
+            name,
+            span,
+            source: 0,
+            does: None,
+            dir: folder.to_owned(),
+            dir_span: None,
+            env: BTreeMap::new(),
+            after: Vec::new(),
+            guards: None,
+            guard: None,
+            may_fail: false,
+            delay: None,
+            queue: None,
+            retry: RetryPolicy::attempts(defaults::FLOW_ATTEMPTS_MAX),
+            timeout: None,
+            expressions: Vec::new(),
+            scope: Scope::default(),
+        }
+    }
+
+    /// How a problem calls it.
+    pub(super) fn shown(&self) -> String {
+        match &self.guards {
+            Some(guarded) => format!("the undo of node `{guarded}`"),
+            None => format!("node `{}`", self.name),
+        }
+    }
 }
 
 /// What a node does.
@@ -90,9 +129,9 @@ pub(super) struct NodeReader<'a> {
 }
 
 /// The fields of a node.
-pub(crate) const FIELDS: [&str; 15] = [
+pub(crate) const FIELDS: [&str; 16] = [
     "exec", "shell", "env", "dir", "http", "branches", "signal", "timer", "after", "if", "may_fail", "delay", "queue",
-    "retry", "timeout",
+    "retry", "timeout", "undo",
 ];
 /// Those that say what it does, one of which it has.
 pub(super) const DOES: [&str; 5] = ["exec", "http", "branches", "signal", "timer"];
@@ -100,39 +139,43 @@ pub(super) const DOES: [&str; 5] = ["exec", "http", "branches", "signal", "timer
 const OF_COMMANDS: [&str; 3] = ["shell", "env", "dir"];
 
 impl NodeReader<'_> {
-    pub(super) fn read(mut self, name: &str, span: Range<usize>, value: Place<'_, '_>) -> Option<DraftNode> {
+    /// The node, and its undo if it has one.
+    pub(super) fn read(mut self, name: &str, span: Range<usize>, value: Place<'_, '_>) -> Vec<DraftNode> {
         let Some(table) = value.get_ref().as_table() else {
             let problem = wrong_type(&format!("node `{name}`"), "a table", value);
             self.problem(problem.help(format!("write `[node.{name}]` with the fields below it")));
-            return None;
+            return Vec::new();
         };
-        let mut node = DraftNode {
-            name: name.to_owned(),
-            span: span.clone(),
-            source: 0,
-            does: None,
-            dir: self.folder.to_owned(),
-            dir_span: None,
-            env: BTreeMap::new(),
-            after: Vec::new(),
-            guard: None,
-            may_fail: false,
-            delay: None,
-            queue: None,
-            retry: RetryPolicy::attempts(defaults::FLOW_ATTEMPTS_MAX),
-            timeout: None,
-            expressions: Vec::new(),
-            scope: Scope::default(),
-        };
+        let mut node = DraftNode::new(name.to_owned(), span.clone(), self.folder);
+        let undo = self.fill(&mut node, table, "a node", &FIELDS);
+        if let (Some(DraftDoes::Timer(_)), Some(_)) = (&node.does, node.delay) {
+            let problem = Problem::new(format!("node `{name}` has `timer` and `delay`")).at(span, "one wait is enough");
+            self.problem(problem.help("keep `timer`"));
+        }
+        let undo = undo.and_then(|value| self.undo(&node, value));
+        std::iter::once(node).chain(undo).collect()
+    }
+
+    /// Reads the fields of a node, or of another thing that has some of them. Answers where its `undo` stands.
+    fn fill<'t, 'i>(
+        &mut self,
+        node: &mut DraftNode,
+        table: &'t DeTable<'i>,
+        what: &str,
+        fields: &[&'static str],
+    ) -> Option<Place<'t, 'i>> {
         let mut does: Vec<(&'static str, Place<'_, '_>)> = Vec::new();
         let mut of_commands = Vec::new();
-        let mut shell = false;
+        let (mut shell, mut undo) = (false, None);
         for (key, value) in in_order(table) {
             let field = key.get_ref().as_ref();
+            if !fields.contains(&field) {
+                self.unknown(field, key.span(), what, fields);
+                continue;
+            }
             does.extend(DOES.into_iter().find(|does| *does == field).map(|does| (does, value)));
             of_commands.extend(OF_COMMANDS.into_iter().find(|of| *of == field).map(|of| (of, key.span())));
             match field {
-                "exec" | "http" | "branches" | "signal" | "timer" => {}
                 "shell" => shell = self.flag("`shell`", value),
                 "env" => node.env = self.env(value),
                 "dir" => {
@@ -146,12 +189,28 @@ impl NodeReader<'_> {
                 "may_fail" => node.may_fail = self.flag("`may_fail`", value),
                 "delay" => node.delay = self.duration("`delay`", value),
                 "queue" => node.queue = self.text("`queue`", value).map(|queue| (queue, value.span())),
-                "retry" => node.retry = self.retry(value),
+                "retry" => node.retry = self.retry(value, node.retry),
                 "timeout" => node.timeout = self.duration("`timeout`", value),
-                other => self.unknown(other, key.span(), "a node", &FIELDS),
+                "undo" => undo = Some(value),
+                // What it does is read when all of its fields are known.
+                _ => {}
             }
         }
-        match does.as_slice() {
+        self.one_of(node, &does, of_commands, shell, fields);
+        node.expressions = std::mem::take(&mut self.expressions);
+        undo
+    }
+
+    /// A node does one thing.
+    fn one_of(
+        &mut self,
+        node: &mut DraftNode,
+        does: &[(&'static str, Place<'_, '_>)],
+        of_commands: Vec<(&'static str, Range<usize>)>,
+        shell: bool,
+        fields: &[&'static str],
+    ) {
+        match does {
             [(what, value)] => {
                 node.does = self.does(what, value, shell);
                 for (field, span) in of_commands.into_iter().filter(|_| *what != "exec") {
@@ -160,25 +219,24 @@ impl NodeReader<'_> {
                 }
             }
             [] => {
-                let problem =
-                    Problem::new(format!("node `{name}` has no `exec`")).at(span.clone(), "what should it start?");
-                self.problem(problem.help(
-                    "add `exec = [\"program\", \"argument\"]`, or one of `http`, `branches`, `signal` and `timer`",
-                ));
+                let problem = Problem::new(format!("{} has no `exec`", node.shown()));
+                let others: Vec<String> =
+                    DOES[1..].iter().filter(|does| fields.contains(does)).map(|does| format!("`{does}`")).collect();
+                let others = match others.as_slice() {
+                    [one] => one.clone(),
+                    [first @ .., last] => format!("one of {} and {last}", first.join(", ")),
+                    [] => String::new(),
+                };
+                let help = format!("add `exec = [\"program\", \"argument\"]`, or {others}");
+                self.problem(problem.at(node.span.clone(), "what should it start?").help(help));
             }
-            several => self.several(name, several),
+            several => self.several(&node.shown(), several),
         }
-        if let (Some(DraftDoes::Timer(_)), Some(_)) = (&node.does, node.delay) {
-            let problem = Problem::new(format!("node `{name}` has `timer` and `delay`")).at(span, "one wait is enough");
-            self.problem(problem.help("keep `timer`"));
-        }
-        node.expressions = self.expressions;
-        Some(node)
     }
 
-    fn several(&mut self, name: &str, several: &[(&'static str, Place<'_, '_>)]) {
+    fn several(&mut self, shown: &str, several: &[(&'static str, Place<'_, '_>)]) {
         let names: Vec<String> = several.iter().map(|(what, _)| format!("`{what}`")).collect();
-        let mut problem = Problem::new(format!("node `{name}` has {}", names.join(" and ")));
+        let mut problem = Problem::new(format!("{shown} has {}", names.join(" and ")));
         for (_, value) in several {
             problem = problem.at(value.span(), "here");
         }

@@ -153,7 +153,7 @@ impl Reader {
             return Vec::new();
         };
         let entries = in_order(table);
-        let nodes = entries.into_iter().filter_map(|(key, value)| {
+        let nodes = entries.into_iter().flat_map(|(key, value)| {
             let reader = NodeReader { problems: &mut self.problems, folder, expressions: Vec::new() };
             reader.read(key.get_ref(), key.span(), value)
         });

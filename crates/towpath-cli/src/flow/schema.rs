@@ -36,6 +36,8 @@ fn defs() -> Value {
         "param": param(),
         "include": include(),
         "edge": edge(),
+        "retry": retry(),
+        "undo": undo(),
         "node": node()
     })
 }
@@ -111,6 +113,30 @@ fn http() -> Value {
     })
 }
 
+fn retry() -> Value {
+    let (attempts, duration) =
+        (json!({ "type": "integer", "minimum": 1, "maximum": 1_000 }), json!({ "$ref": "#/$defs/duration" }));
+    json!({
+        "oneOf": [
+            attempts,
+            { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": attempts, "backoff": duration, "cap": duration } }
+        ]
+    })
+}
+
+/// Some of the fields of a node.
+fn undo() -> Value {
+    let (node, fields) = (node(), super::node::UNDO_FIELDS);
+    let properties = fields.iter().map(|field| ((*field).to_owned(), node["properties"][*field].clone()));
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{ "required": ["exec"] }, { "required": ["http"] }],
+        "description": "Reverses what the node has done, if the flow fails or is cancelled. Works in the `dir` and the `queue` of its node unless it has its own.",
+        "properties": properties.collect::<serde_json::Map<_, _>>()
+    })
+}
+
 fn node() -> Value {
     let duration = json!({ "$ref": "#/$defs/duration" });
     let does: Vec<Value> = super::node::DOES.iter().map(|does| json!({ "required": [does] })).collect();
@@ -132,8 +158,9 @@ fn node() -> Value {
             "may_fail": { "type": "boolean", "default": false, "description": "Its failure does not make the flow failed." },
             "delay": { "$ref": "#/$defs/duration", "description": "Counted from when its parents have ended." },
             "queue": { "type": "string", "description": "One of `queues`, which limits how many run at once." },
-            "retry": { "oneOf": [{ "type": "integer", "minimum": 1, "maximum": 1_000 }, { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": { "type": "integer", "minimum": 1, "maximum": 1_000 }, "backoff": duration, "cap": duration } }] },
-            "timeout": { "$ref": "#/$defs/duration", "description": "How long one attempt may take." }
+            "retry": { "$ref": "#/$defs/retry" },
+            "timeout": { "$ref": "#/$defs/duration", "description": "How long one attempt may take." },
+            "undo": { "$ref": "#/$defs/undo" }
         }
     })
 }

@@ -334,7 +334,8 @@ fn every_flow_of_the_guide_runs_or_is_right() {
 fn the_guide_names_every_key() {
     let guide = include_str!("../../../../docs/guide/flows.md");
     let schema: serde_json::Value = serde_json::from_str(&Folder::new().run(&["schema", "flow"]).stdout).unwrap();
-    for of in [&schema, &schema["$defs"]["node"], &schema["$defs"]["node"]["properties"]["http"]["oneOf"][1]] {
+    let undo = &schema["$defs"]["undo"];
+    for of in [&schema, &schema["$defs"]["node"], undo, &schema["$defs"]["node"]["properties"]["http"]["oneOf"][1]] {
         for key in of["properties"].as_object().unwrap().keys() {
             let named = [format!("`{key}`"), format!("`[{key}]`"), format!("`[{key}.NAME]`")];
             assert!(named.iter().any(|name| guide.contains(name)), "{key}");

@@ -19,6 +19,7 @@ mod run_views;
 mod serve;
 mod served;
 mod show;
+mod undos;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -15,6 +15,7 @@ use super::record::Record;
 use super::waker;
 use crate::fingerprint::mix;
 use crate::name::Label;
+use crate::payload::Payload;
 use crate::store::{Child, Parent};
 use crate::time::Timestamp;
 
@@ -110,6 +111,8 @@ pub(super) struct State {
     pub(super) must_commit: bool,
     /// How many lines the journal has, as the function sees it.
     pub(super) lines: usize,
+    /// What the function shows to clients since the last pass, by name.
+    shows: BTreeMap<String, Payload>,
     /// What the function asks its next chapter to begin with.
     renewal: Option<Outcome>,
     closed: Vec<Pos>,
@@ -170,6 +173,7 @@ impl Ops {
             memo: HashMap::new(),
             is_patched: false,
             must_commit: false,
+            shows: BTreeMap::new(),
             renewal: None,
             closed: Vec::new(),
             lost: Vec::new(),
@@ -278,6 +282,22 @@ impl Ops {
         }
         drop(state);
         drop((slot, command));
+    }
+
+    /// Whether what the function shows now is news: of what the journal has, its clients were shown with the commit of that.
+    pub fn shows_news(&self) -> bool {
+        let mut state = self.lock();
+        state.touched = true;
+        self.is_on_turn(&mut state) && state.interrupt.is_none() && !state.replays
+    }
+
+    /// Shows something to clients, with the next commit; what was shown under the name before is gone.
+    pub fn show(&self, name: String, payload: Payload) {
+        if self.shows_news() {
+            let mut state = self.lock();
+            state.must_commit = true;
+            state.shows.insert(name, payload);
+        }
     }
 
     /// Asks for the next chapter.
@@ -507,6 +527,15 @@ impl State {
 
     pub(super) fn take_closed(&mut self) -> Vec<Pos> {
         std::mem::take(&mut self.closed)
+    }
+
+    pub(super) fn take_shows(&mut self) -> BTreeMap<String, Payload> {
+        std::mem::take(&mut self.shows)
+    }
+
+    /// How many bytes it shows since the last pass.
+    pub(super) fn shown_bytes(&self) -> usize {
+        self.shows.iter().map(|(name, payload)| name.len() + payload.bytes.len()).sum()
     }
 
     pub(super) fn take_lost(&mut self) -> Vec<Lost> {

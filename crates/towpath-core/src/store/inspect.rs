@@ -468,4 +468,6 @@ pub struct Census {
     pub undos: u64,
     /// Rows of unique keys.
     pub keys: u64,
+    /// Rows of what runs show.
+    pub shown: u64,
 }

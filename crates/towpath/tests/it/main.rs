@@ -22,6 +22,7 @@ mod misuse;
 mod onboarding;
 mod outage;
 mod proof;
+mod publish;
 mod queues;
 mod refused;
 mod requeue;

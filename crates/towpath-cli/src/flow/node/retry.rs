@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 use towpath::RetryPolicy;
-use towpath::core::{defaults, duration, micros};
+use towpath::core::{duration, micros};
 
 use super::NodeReader;
 use crate::flow::problem::Problem;
@@ -26,17 +26,17 @@ impl NodeReader<'_> {
             .ok()
     }
 
-    pub(super) fn retry(&mut self, value: Place<'_, '_>) -> RetryPolicy {
-        let never = RetryPolicy::attempts(defaults::FLOW_ATTEMPTS_MAX);
+    /// How often it is tried; as it was if that is wrong.
+    pub(super) fn retry(&mut self, value: Place<'_, '_>, otherwise: RetryPolicy) -> RetryPolicy {
         match value.get_ref() {
-            DeValue::Integer(_) => self.attempts("`retry`", value).map_or(never, RetryPolicy::attempts),
-            DeValue::Table(table) => self.retry_table(table, value.span()).unwrap_or(never),
+            DeValue::Integer(_) => self.attempts("`retry`", value).map_or(otherwise, RetryPolicy::attempts),
+            DeValue::Table(table) => self.retry_table(table, value.span()).unwrap_or(otherwise),
             _ => {
                 let problem = wrong_type("`retry`", "a number of attempts or a table", value);
                 self.problem(
                     problem.help("write retry = 3, or retry = { attempts = 3, backoff = \"1s\", cap = \"1m\" }"),
                 );
-                never
+                otherwise
             }
         }
     }
