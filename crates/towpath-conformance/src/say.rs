@@ -272,6 +272,7 @@ impl Say<'_> {
         let line = line.maybe("priority", (job.priority != 0).then_some(job.priority));
         let line = counters(line, job.counters)
             .maybe("due", self.at_maybe(job.due))
+            .word(if job.parked { "parked" } else { "" })
             .maybe("started", self.at_maybe(job.started_at))
             .maybe("ended", self.at_maybe(job.ended_at));
         self.node(line, &name, job.node.as_ref()).end()

@@ -358,7 +358,7 @@ select j.key, j.id, j.lane, j.priority, j.graph, j.enqueued_at,
   coalesce(e.crashes, r.crashes, l.crashes, b.crashes, h.crashes, m.crashes, 0) as crashes,
   coalesce(e.started_at, case when r.decide = 0 then r.started_at end) as started_at,
   e.ended_at, e.cause, b.reason as blocked, r.cancel, r.decide,
-  case when r.decide = 0 then r.worker end as worker, n.name as node
+  case when r.decide = 0 then r.worker end as worker, n.name as node, coalesce(l.parked, false) as parked
 from towpath.job j
 left join towpath.ended e on e.job = j.key
 left join towpath.running r on r.job = j.key

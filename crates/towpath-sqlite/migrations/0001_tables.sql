@@ -348,7 +348,8 @@ select
     n.name, n.role, g.id as graph_id, s.reason as stop,
     j.enqueued_at,
     case when e.job is not null then e.started_at when r.decide = 0 then r.started_at end as started_at,
-    e.ended_at
+    e.ended_at,
+    ifnull(t.parked, 0) as parked
 from job j
 join lane l on l.lane = j.lane
 left join ended e on e.job = j.key

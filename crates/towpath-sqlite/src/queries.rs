@@ -31,6 +31,7 @@ queries! {
     ArrivalKeep = "arrival_keep",
     ArrivalList = "arrival_list",
     ArrivalPast = "arrival_past",
+    ArrivalLook = "arrival_look",
     ArrivalSame = "arrival_same",
     ArrivalTaken = "arrival_taken",
     AttemptDelete = "attempt_delete",

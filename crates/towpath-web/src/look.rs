@@ -168,8 +168,13 @@ impl Workers {
         self.lines.iter().filter(move |worker| self.lives(worker) && worker.queues.iter().any(|q| q == queue))
     }
 
+    /// Whether a job could be claimed now, and no living worker takes it.
+    pub(crate) fn miss(&self, line: &JobLine) -> bool {
+        line.is_claimable(self.now) && !self.serve(line)
+    }
+
     /// Whether a living worker takes such a job. One that does not say what it serves is taken to serve all.
-    pub(crate) fn serve(&self, line: &JobLine) -> bool {
+    fn serve(&self, line: &JobLine) -> bool {
         self.living_of(line.queue.as_str()).any(|worker| {
             worker.kinds.is_empty() || worker.kinds.get(&line.kind).is_some_and(|taken| taken.has(line.version))
         })

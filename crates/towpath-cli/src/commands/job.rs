@@ -1,7 +1,6 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
-use towpath::core::State;
 use towpath::core::store::{AttemptLine, JobDetail, RunLine, Showing, Shown};
 use towpath::testing::History;
 
@@ -69,9 +68,8 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
         let how = if parent.awaits.is_some() { "" } else { ", detached" };
         field("parent", format!("run {}{how}", parent.run));
     }
-    field("state", line.state.to_string());
-    let lack = served.lack(&line.queue, &line.kind, line.version).filter(|_| line.state == State::Ready);
-    if let Some(lack) = lack {
+    field("state", line.word(served.now).to_owned());
+    if let Some(lack) = served.lack_of(line) {
         let (what, remedy) =
             (served.what(&line.queue, &line.kind, &lack), served.remedy(&line.queue, &line.kind, &lack));
         field("unserved", format!("{what}; {remedy}"));

@@ -1,6 +1,6 @@
 //! `signal`, `entries`, `inbox` and `shown`: what is sent to runs, and what they have recorded and show.
 
-use towpath_core::store::{Arrival, Delivery, Showing};
+use towpath_core::store::{Arrival, Showing};
 use towpath_core::{Label, RunId};
 
 use crate::args::Args;
@@ -32,8 +32,7 @@ impl<S: Subject> Runner<S> {
             lines.push(format!("{} answers for {} signals", reply.items.len(), names.len()));
         }
         lines.extend(names.iter().zip(&reply.items).map(|(name, delivery)| match delivery {
-            Ok(Delivery::Delivered) => format!("{name} delivered"),
-            Ok(Delivery::Duplicate) => format!("{name} duplicate"),
+            Ok(delivery) => format!("{name} {}", delivery.word()),
             Err(refusal) => format!("{name} refused: {refusal}"),
         }));
         Ok(count_same(lines))

@@ -43,8 +43,13 @@ pub enum Wants {
     },
     /// An instant.
     Instant(Timestamp),
-    /// The next signal of this name.
-    Signal(Label),
+    /// The next signal of this name that fits. One that does not is left for another wait, or for other code.
+    Signal {
+        /// Its name.
+        label: Label,
+        /// Whether what it carries means anything to this wait, or why not.
+        fits: Fits,
+    },
     /// That a child ends, which is started first. It is started even if nobody waits for it any more by then, and is to be
     /// cancelled after that.
     Child {
@@ -56,6 +61,9 @@ pub enum Wants {
         child: Child,
     },
 }
+
+/// Whether an outcome means anything to who waits for it, or why not.
+pub type Fits = fn(&Outcome) -> Result<(), String>;
 
 /// Work to start, once what caused it is on disk.
 pub struct Command {
@@ -132,7 +140,7 @@ struct Slot {
 enum SlotKind {
     Work,
     Timer(Timestamp),
-    Signal(Label),
+    Signal(Label, Fits),
     Child(Label, Child),
 }
 
@@ -384,9 +392,9 @@ impl State {
                 due_of_entry = Some(due);
                 (SlotKind::Timer(due), true)
             }
-            Wants::Signal(label) => {
+            Wants::Signal { label, fits } => {
                 self.signals.entry(label.clone()).or_default().insert(pos);
-                (SlotKind::Signal(label), true)
+                (SlotKind::Signal(label, fits), true)
             }
             Wants::Child { work, label, child } => {
                 if !is_done && !self.record.is_started(pos) {
@@ -421,7 +429,7 @@ impl State {
             SlotKind::Timer(due) => {
                 self.timers.remove(&(*due, pos));
             }
-            SlotKind::Signal(label) | SlotKind::Child(label, _) => {
+            SlotKind::Signal(label, _) | SlotKind::Child(label, _) => {
                 if let Some(waits) = self.signals.get_mut(label) {
                     waits.remove(&pos);
                     if waits.is_empty() {
@@ -448,7 +456,7 @@ impl State {
                 self.children.remove(&pos);
             }
             // The end of a child that was waited for elsewhere before.
-            SlotKind::Signal(label) if label.as_str().starts_with(Parent::PREFIX) => {
+            SlotKind::Signal(label, _) if label.as_str().starts_with(Parent::PREFIX) => {
                 self.children.retain(|_, awaited| awaited != label);
             }
             _ => {}
@@ -458,6 +466,14 @@ impl State {
 
     pub(super) fn is_waiting(&self, pos: Pos) -> bool {
         self.open.get(&pos).is_some_and(|slot| slot.ready.is_none())
+    }
+
+    /// What tells whether a signal fits the wait at a place; `None` if that waits for something else.
+    pub(super) fn fits(&self, pos: Pos) -> Option<Fits> {
+        match self.open.get(&pos).map(|slot| &slot.kind) {
+            Some(SlotKind::Signal(_, fits)) => Some(*fits),
+            _ => None,
+        }
     }
 
     pub(super) fn is_interrupted(&self) -> bool {

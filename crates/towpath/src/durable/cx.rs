@@ -247,9 +247,8 @@ impl<'r> Cx<'r> {
         let place = Location::caller();
         let pos = self.ops().claim();
         let ident = Ident { kind: OpKind::Signal, name: name.to_string().into(), version: 0, input: 0 };
-        let wants = Wants::Signal(name);
-        let decode = |outcome: &Outcome| outcome.decode().map_err(|e| e.problem);
-        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decode)
+        let wants = Wants::Signal { label: name, fits: |outcome| decoded::<T>(outcome).map(|_| ()) };
+        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decoded)
     }
 
     // ---- values -------------------------------------------------------------------------------
@@ -375,6 +374,10 @@ pub(super) fn show<T: Serialize + ?Sized>(ops: &Ops, name: &str, value: &T, what
         Err(e) => e.problem,
     };
     ops.interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
+}
+
+pub(super) fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {
+    outcome.decode().map_err(|e| e.problem)
 }
 
 fn nothing(_: &Outcome) -> Result<(), String> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, seed_of};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, Unfit, seed_of};
 use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Showing};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
@@ -242,6 +242,9 @@ impl Driver {
                 }
             };
             let Pass { entries, must_commit, commands, shows, closed, lost, ended, is_full } = pass;
+            for Unfit { name, problem, .. } in self.live.take_unfit() {
+                tracing::warn!(run = %self.run.id, signal = %name, %problem, "a signal does not fit its wait, and stays in the inbox");
+            }
             self.write(entries)?;
             self.shows.extend(shows);
             self.must_commit |= must_commit;

@@ -15,7 +15,7 @@ use towpath_core::replay::{Ident, OpKind, Ops, Outcome, Request, Wants};
 use towpath_core::store::{Asked, Asking};
 use towpath_core::{EncodeError, JobId, Label, RunId, State, StoreError};
 
-use super::cx::{Cx, show};
+use super::cx::{Cx, decoded, show};
 use super::function::check_name;
 use super::op::Op;
 use crate::client::Client;
@@ -113,9 +113,10 @@ impl<'r> Cx<'r> {
         let place = Location::caller();
         let pos = self.ops().claim();
         let ident = Ident { kind: OpKind::Update, name: update.name.into(), version: 0, input: 0 };
-        let request = Request { ident, wants: Wants::Signal(Asking::label(update.name)), place: Some(place) };
-        let decode = |outcome: &Outcome| outcome.decode::<Asked<I>>().map_err(|e| e.problem);
-        let asked = Op::<'r, Asked<I>>::new(self.ops(), pos, request, decode);
+        let fits = |outcome: &Outcome| decoded::<Asked<I>>(outcome).map(|_| ());
+        let wants = Wants::Signal { label: Asking::label(update.name), fits };
+        let request = Request { ident, wants, place: Some(place) };
+        let asked = Op::<'r, Asked<I>>::new(self.ops(), pos, request, decoded);
         let ops = self.ops().clone();
         asked.map(move |Asked { answer, input }| (input, Reply { ops, answer, types: PhantomData }))
     }

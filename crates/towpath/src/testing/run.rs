@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::replay::{Entry, History, Outcome};
+use towpath_core::replay::{Entry, History, Outcome, Unfit};
 use towpath_core::store::{Arrival, Asking, CancelNote, ChildEnd, Showing};
 use towpath_core::{Cause, GraphEnd, Label, ManualClock, MemoryStore, Payload, RunId, State, Timestamp};
 
@@ -64,6 +64,8 @@ pub struct TestRun<O, E> {
     pub began: BTreeMap<String, u32>,
     /// How much virtual time it took.
     pub took: Duration,
+    /// The signals that a wait of their name has passed over since they meant nothing to it, in the order of their plan.
+    pub unfit: Vec<Unfit>,
     /// What it showed to clients in the end, by name.
     shown: BTreeMap<String, Payload>,
     /// How long the journal was after each commit.
@@ -221,7 +223,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, earlier, commits_at, commits, began, now, shown } =
+        let Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -245,7 +247,17 @@ where
             // A chapter that ends is followed by another.
             How::Overdue | How::Continued(_) => Err(RunError::TimedOut),
         };
-        TestRun { result, history, earlier, commits, began, took: now.since(START), shown, commits_at }
+        TestRun {
+            result,
+            history,
+            earlier,
+            commits,
+            began,
+            took: now.since(START),
+            unfit: unfit.into_values().collect(),
+            shown,
+            commits_at,
+        }
     }
 
     /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{
-    Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Waits,
+    Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Unfit, Waits,
 };
 use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
@@ -31,6 +31,7 @@ pub(super) struct Ended {
     pub(super) commits: usize,
     pub(super) began: BTreeMap<String, u32>,
     pub(super) now: Timestamp,
+    pub(super) unfit: BTreeMap<i64, Unfit>,
     pub(super) shown: BTreeMap<String, Payload>,
 }
 
@@ -61,6 +62,8 @@ pub(super) struct Shell<'p> {
     renewal: Option<(Outcome, Vec<i64>)>,
     /// Arrivals that earlier chapters have taken.
     gone: HashSet<i64>,
+    /// Signals that meant nothing to a wait.
+    unfit: BTreeMap<i64, Unfit>,
 }
 
 struct AtWork {
@@ -110,11 +113,12 @@ impl<'p> Shell<'p> {
             earlier: Vec::new(),
             renewal: None,
             gone: HashSet::new(),
+            unfit: BTreeMap::new(),
         };
         let end = shell.until_it_ends().await;
         let history = History { header: shell.header, entries: shell.journal };
-        let Shell { earlier, commits_at, commits, began, now, shown, .. } = shell;
-        Ended { end, history, earlier, commits_at, commits, began, now, shown }
+        let Shell { earlier, commits_at, commits, began, now, unfit, shown, .. } = shell;
+        Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown }
     }
 
     async fn until_it_ends(&mut self) -> RunEnd {
@@ -127,6 +131,7 @@ impl<'p> Shell<'p> {
             self.deliver(&mut live, &mut done);
             let pass = live.pass(self.now).unwrap_or_else(|interrupt| panic!("the run is stopped: {interrupt}"));
             let Pass { entries, must_commit, commands, shows, closed, lost, ended, .. } = pass;
+            self.unfit.extend(live.take_unfit().into_iter().map(|unfit| (unfit.seq, unfit)));
             self.pending.extend(entries);
             self.shows.extend(shows);
             for pos in closed {

@@ -33,6 +33,7 @@ mod stores;
 mod transfers;
 mod two_processes;
 mod undo;
+mod unfit;
 mod unique;
 mod updates;
 mod within;
