@@ -19,7 +19,7 @@ pub(crate) struct Served {
     pub(crate) workers: Vec<WorkerLine>,
     /// Those whose process on this host is gone, whatever their lease says.
     gone: Vec<Incarnation>,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// Why no living worker takes a job.
@@ -74,9 +74,9 @@ impl Served {
         Some(if taken.is_empty() { Lack::Kind } else { Lack::Version(taken) })
     }
 
-    /// Why nobody takes a job of a list, if it waits for somebody.
+    /// Why nobody takes a job, if it could be claimed now.
     pub(crate) fn lack_of(&self, line: &JobLine) -> Option<Lack> {
-        if line.state == State::Ready { self.lack(&line.queue, &line.kind, line.version) } else { None }
+        if line.is_claimable(self.now) { self.lack(&line.queue, &line.kind, line.version) } else { None }
     }
 
     /// Says what nobody takes, a line for each queue and kind, with the remedy.

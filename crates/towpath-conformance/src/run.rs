@@ -160,6 +160,7 @@ impl<S: Subject> Runner<S> {
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
+            "shown" => self.shown(args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };

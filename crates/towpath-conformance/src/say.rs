@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, StateCounts,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
     Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
@@ -231,6 +231,11 @@ impl Say<'_> {
         Line::new(line.name.as_str()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
     }
 
+    /// What a run shows.
+    pub(crate) fn shown(&self, shown: &Shown) -> String {
+        Line::new("shows").word(payload(&shown.payload)).pair("at", self.at(shown.at)).end()
+    }
+
     /// A job that a worker has rescued.
     pub(crate) fn rescued(&self, head: &Head) -> String {
         self.head(Line::new("rescued"), head).end()
@@ -271,6 +276,7 @@ impl Say<'_> {
         let line = line.maybe("priority", (job.priority != 0).then_some(job.priority));
         let line = counters(line, job.counters)
             .maybe("due", self.at_maybe(job.due))
+            .word(if job.parked { "parked" } else { "" })
             .maybe("started", self.at_maybe(job.started_at))
             .maybe("ended", self.at_maybe(job.ended_at));
         self.node(line, &name, job.node.as_ref()).end()
@@ -507,6 +513,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("arrivals", census.arrivals)
         .count("undos", census.undos)
         .count("keys", census.keys)
+        .count("shown", census.shown)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

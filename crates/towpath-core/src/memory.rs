@@ -45,8 +45,8 @@ use crate::schedule::ScheduleWrite;
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
     Hint, HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
-    ScheduleWritten, Schedules, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted,
+    Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -142,6 +142,10 @@ impl Store for MemoryStore {
 
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
         Box::pin(async move { self.read("read an inbox", |tables| tables.inbox(&run, after, limit)) })
+    }
+
+    fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
+        Box::pin(async move { self.read("read what a run shows", |tables| tables.shown(&run, name)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

@@ -12,7 +12,7 @@ use crate::replay::Entry;
 use crate::rules::JobRules;
 use crate::store::{
     Appending, AttemptOutcome, AttemptRecord, Closing, Counters, Durability, Ending, Head, Move, Renewal, Settle,
-    Telling, Undecided,
+    Showing, Telling, Undecided,
 };
 use crate::time::Timestamp;
 
@@ -264,10 +264,12 @@ fn with_log(mut settle: Settle, head: &Head, log: String) -> Settle {
 }
 
 /// What the worker of a run has to write: what its journal gains, and where that leaves it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunCommit {
     /// Entries for its journal, in order.
     pub journal: Vec<Payload>,
+    /// What it shows to its clients from then on.
+    pub shows: Vec<Showing>,
     /// How many of its arrivals have been read; an end or a park that leaves more is refused or is none.
     pub read: Option<u32>,
     /// `None` to go on under the same claim; otherwise it parks, ends, or goes back.
@@ -277,12 +279,12 @@ pub struct RunCommit {
 /// What becomes of a run with a commit. It is asked to cancel by a signal, so that its undos are part of its history: a
 /// cancel on its row does not take its place.
 pub fn settle_run(head: &Head, commit: RunCommit) -> Settle {
-    let RunCommit { journal, read, then } = commit;
+    let RunCommit { journal, shows, read, then } = commit;
     let settle = match then {
         None => Settle { then: Move::Stay { counters: without_crashes(head) }, ..Settle::stay(head.fence, Vec::new()) },
         Some(report) => settle_report(head, report),
     };
-    let mut settle = Settle { journal, read, if_cancelled: None, ..settle };
+    let mut settle = Settle { journal, shows, read, if_cancelled: None, ..settle };
     // A parent is told the error itself, which is the last line of the journal.
     if let Move::End(Ending { tells: Some(telling), .. }) = &mut settle.then
         && let Some(Ok(Entry::Ended { error, .. })) = settle.journal.last().map(Entry::decode)
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_on_after_a_crash_forgets_it() {
-        let goes_on = || RunCommit { journal: Vec::new(), read: None, then: None };
+        let goes_on = RunCommit::default;
         let first = settle_run(&head(at(1, 0, 0)), goes_on());
         assert!(matches!(first.then, Move::Stay { counters: None }), "there is nothing to write");
         let again = settle_run(&head(at(3, 1, 2)), goes_on());

@@ -17,8 +17,9 @@ mod waker;
 
 pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
+pub use inbox::Unfit;
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
-pub use ops::{Command, Lost, Ops, Request, Wants, Work, frame_ident};
+pub use ops::{Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::id::JobId;
 use crate::name::Label;
+use crate::payload::Payload;
 use crate::store::InboxLine;
 use crate::time::Timestamp;
 use inbox::Inbox;
@@ -58,6 +60,8 @@ pub struct Live<T> {
     returned: Option<T>,
     /// Lines that were caused before the pass that writes them.
     lines: Vec<Entry>,
+    /// Signals that were passed over since the last look.
+    unfit: Vec<Unfit>,
 }
 
 /// What a pass came to.
@@ -69,6 +73,8 @@ pub struct Pass<T> {
     pub must_commit: bool,
     /// What to start, by place.
     pub commands: Vec<Command>,
+    /// What it shows to clients, by name, with the commit of these lines.
+    pub shows: BTreeMap<String, Payload>,
     /// Work in flight that is not wanted any more.
     pub closed: Vec<Pos>,
     /// Children that are not wanted any more, and are to be cancelled once what this pass says is on disk.
@@ -132,6 +138,7 @@ impl<T> Live<T> {
             is_fresh: true,
             returned: None,
             lines: Vec::new(),
+            unfit: Vec::new(),
         };
         let turn = Turn::of(live.ops.number());
         live.body = Some(make(live.ops.clone()));
@@ -213,6 +220,11 @@ impl<T> Live<T> {
         state.signals.values().any(own)
     }
 
+    /// The signals that were passed over since the last look: they stay in the inbox.
+    pub fn take_unfit(&mut self) -> Vec<Unfit> {
+        std::mem::take(&mut self.unfit)
+    }
+
     /// Takes in the outcome of work.
     pub fn completed(&mut self, pos: Pos, at: Timestamp, outcome: Outcome) {
         self.completed.insert((at, pos), outcome);
@@ -238,6 +250,7 @@ impl<T> Live<T> {
             entries: std::mem::take(&mut self.lines),
             must_commit: false,
             commands: Vec::new(),
+            shows: BTreeMap::new(),
             closed: Vec::new(),
             lost: Vec::new(),
             ended: self.returned.take(),
@@ -254,7 +267,7 @@ impl<T> Live<T> {
         }
         let (mut bytes, mut count) = (0, 0);
         while pass.ended.is_none() {
-            if count >= PASS_DELIVERIES || bytes >= PASS_BYTES {
+            if count >= PASS_DELIVERIES || bytes + self.ops.lock().shown_bytes() >= PASS_BYTES {
                 pass.is_full = true;
                 break;
             }
@@ -272,6 +285,7 @@ impl<T> Live<T> {
         }
         let mut state = self.ops.lock();
         pass.must_commit |= std::mem::take(&mut state.must_commit);
+        pass.shows = state.take_shows();
         pass.commands = state.take_commands();
         pass.closed = state.take_closed();
         pass.lost = state.take_lost();
@@ -280,6 +294,21 @@ impl<T> Live<T> {
             self.drop_body();
         }
         Ok(pass)
+    }
+
+    /// The earliest signal that somebody waits for and that means something to the wait.
+    fn next_signal(&mut self) -> Option<(inbox::Found, Result<Outcome, String>)> {
+        let state = self.ops.lock();
+        loop {
+            let found = self.inbox.first(&state.signals)?;
+            let outcome = self.inbox.outcome(&found);
+            // The end of a child is the engine's own: there the code is wrong, and the run is blocked.
+            let fit =
+                state.fits(found.pos).map_or(Ok(()), |fits| outcome.as_ref().map_err(Clone::clone).and_then(fits));
+            let Err(problem) = fit else { return Some((found, outcome)) };
+            self.inbox.pass_over(&found);
+            self.unfit.push(Unfit { seq: found.seq, name: found.label, problem });
+        }
     }
 
     /// The completion that became true first, of those that somebody waits for.
@@ -294,18 +323,18 @@ impl<T> Live<T> {
         }
         let work = self.completed.first_key_value().map(|(key, _)| *key);
         let timer = state.timers.first().copied().filter(|(due, _)| *due <= now);
-        let signal = self.inbox.first(&state.signals);
-        let first = [work, timer, signal.as_ref().map(|found| (found.at, found.pos))].into_iter().flatten().min();
         drop(state);
+        let signal = self.next_signal();
+        let first = [work, timer, signal.as_ref().map(|(found, _)| (found.at, found.pos))].into_iter().flatten().min();
         let Some(key) = first else { return Ok(None) };
         if work == Some(key) {
             let outcome = self.completed.remove(&key).unwrap_or_else(Outcome::null);
             return Ok(Some((key.1, outcome, None)));
         }
         match signal {
-            Some(found) if (found.at, found.pos) == key => {
-                let line = self.inbox.take(&found);
-                let outcome = line.map_or(Ok(Outcome::null()), |line| line.outcome()).map_err(|problem| {
+            Some((found, outcome)) if (found.at, found.pos) == key => {
+                self.inbox.take(&found);
+                let outcome = outcome.map_err(|problem| {
                     let op = Ident { name: found.label.as_str().to_owned().into(), ..frame_ident(OpKind::Signal) };
                     Interrupt::Undecodable { pos: found.pos, op, problem }
                 })?;

@@ -21,6 +21,7 @@ mod prune;
 mod read;
 mod schedule;
 mod served;
+mod show;
 mod signal;
 mod transact;
 mod turn;
@@ -43,6 +44,7 @@ pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
+pub use show::{Showing, Shown};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
@@ -111,6 +113,10 @@ pub trait Store: Send + Sync + 'static {
     /// worker goes by how many there are (see [`Settle::read`]): if it is told of more than it finds
     /// after the last one, it reads from the start.
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>>;
+
+    /// What a run has shown last under a name ([`Showing::PUBLISHED`] for what it publishes); `None` if there is nothing, or no
+    /// such run.
+    fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>>;
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;

@@ -380,6 +380,7 @@ declare
   first_seq bigint;
   item jsonb;
   arrived bigint;
+  is_there boolean;
   found_job record;
 begin
   perform pg_advisory_xact_lock_shared('towpath.run'::regclass::int, l.lock)
@@ -391,6 +392,13 @@ begin
       answers := answers || '"duplicate"'::jsonb;
       continue;
     end if;
+    is_there := exists (select 1 from towpath.run r where r.id = item->>'run');
+    if is_there and exists (
+      select 1 from towpath.run r join towpath.ended e on e.job = r.job where r.id = item->>'run')
+    then
+      answers := answers || '"ended"'::jsonb;
+      continue;
+    end if;
     select count(*) into arrived from towpath.arrival a where a.run = item->>'run';
     if arrived >= 10000 then
       answers := answers || '"full"'::jsonb;
@@ -399,13 +407,13 @@ begin
     insert into towpath.arrival (seq, run, name, dedup, codec, bytes, at, prune_at)
     values (nextval('towpath.key'), item->>'run', item->>'name', item->>'dedup', (item->>'codec')::smallint,
       towpath.payload_of(item), now_us,
-      case when not exists (select 1 from towpath.run r where r.id = item->>'run') then now_us + 2592000000000 end)
+      case when not is_there then now_us + 2592000000000 end)
     on conflict (run, dedup) where dedup is not null do nothing;
     if not found then
       answers := answers || '"duplicate"'::jsonb;
       continue;
     end if;
-    answers := answers || '"delivered"'::jsonb;
+    answers := answers || to_jsonb(case when is_there then 'delivered' else 'kept' end);
     delete from towpath.later l using towpath.run r
     where r.id = item->>'run' and l.job = r.job and l.parked returning l.* into found_job;
     if found then

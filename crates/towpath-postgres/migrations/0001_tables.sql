@@ -165,6 +165,16 @@ create table towpath.entry (
   primary key (run, chapter, seq)
 );
 
+-- What runs show to their clients. `name` is empty for what a run publishes.
+create table towpath.shown (
+  run bigint not null,
+  at bigint not null,
+  codec smallint not null,
+  name text collate "C" not null,
+  bytes bytea not null,
+  primary key (run, name)
+);
+
 -- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.
 create table towpath.arrival (
   seq bigint not null,
@@ -348,7 +358,7 @@ select j.key, j.id, j.lane, j.priority, j.graph, j.enqueued_at,
   coalesce(e.crashes, r.crashes, l.crashes, b.crashes, h.crashes, m.crashes, 0) as crashes,
   coalesce(e.started_at, case when r.decide = 0 then r.started_at end) as started_at,
   e.ended_at, e.cause, b.reason as blocked, r.cancel, r.decide,
-  case when r.decide = 0 then r.worker end as worker, n.name as node
+  case when r.decide = 0 then r.worker end as worker, n.name as node, coalesce(l.parked, false) as parked
 from towpath.job j
 left join towpath.ended e on e.job = j.key
 left join towpath.running r on r.job = j.key

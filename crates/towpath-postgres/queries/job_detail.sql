@@ -7,7 +7,7 @@
 -- arrival (run, seq).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
   s.enqueued_at, s.started_at, s.ended_at,
-  l.version, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, s.cause, o.codec as output_codec,
+  l.version, s.parked, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, s.cause, o.codec as output_codec,
   o.bytes as output, s.blocked, w.incarnation as worker, s.cancel,
   u.id as run, u.chapter, u.entries, (select count(*) from towpath.arrival a where a.run = u.id) as arrived
 from towpath.standing s

@@ -3,11 +3,11 @@
 -- State::ALL), $4 text queue, $5 text kind, $6 uuid graph; $7 bool runs
 -- only.
 -- Returns key, id, kind, queue, priority, state, due (us), attempt, failures, crashes, graph (id), node, enqueued_at,
--- started_at, ended_at (us), version, by key, descending. No locks.
+-- started_at, ended_at (us), version, parked, by key, descending. No locks.
 -- Index: run (job), job (key), ended (job), running (job), later (job), blocked (job), node (job), ready (lane, turnout, seq),
 -- ready (job), lane (lane), graph (graph), stop (graph).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
-  s.enqueued_at, s.started_at, s.ended_at, l.version
+  s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
 from towpath.standing s
 join towpath.lane l on l.lane = s.lane
 left join towpath.graph g on g.graph = s.graph

@@ -19,10 +19,10 @@ with live as (
   limit $2::int
 )
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
-  s.enqueued_at, s.started_at, s.ended_at, l.version
+  s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
 from part x
 cross join lateral (select y.key, y.id, y.lane, y.priority, y.graph, y.state, y.due, y.attempt, y.failures, y.crashes, y.node,
-    y.enqueued_at, y.started_at, y.ended_at from towpath.standing y where y.key = x.job offset 0) s
+    y.enqueued_at, y.started_at, y.ended_at, y.parked from towpath.standing y where y.key = x.job offset 0) s
 join towpath.lane l on l.lane = s.lane
 left join towpath.graph g on g.graph = s.graph
 left join towpath.stop h on h.graph = s.graph and h.reason = 2

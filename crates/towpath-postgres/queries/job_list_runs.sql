@@ -3,7 +3,7 @@
 -- Index: run (job), job (key), ended (job), running (job), later (job), blocked (job), node (job),
 -- ready (lane, turnout, seq), ready (job), lane (lane), graph (graph), stop (graph).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
-  s.enqueued_at, s.started_at, s.ended_at, l.version
+  s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
 from towpath.run x
 join towpath.standing s on s.key = x.job
 join towpath.lane l on l.lane = s.lane

@@ -4,11 +4,11 @@
 -- Index: run (job), job (key), ended (job), running (job), later (job), blocked (job), node (job),
 -- ready (lane, turnout, seq), ready (job), lane (lane), graph (graph), stop (graph).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
-  s.enqueued_at, s.started_at, s.ended_at, l.version
+  s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
 from towpath.ended x
 cross join lateral (
   select y.key, y.id, y.lane, y.priority, y.graph, y.state, y.due, y.attempt, y.failures, y.crashes, y.node,
-    y.enqueued_at, y.started_at, y.ended_at
+    y.enqueued_at, y.started_at, y.ended_at, y.parked
   from towpath.standing y where y.key = x.job offset 0
 ) s
 join towpath.lane l on l.lane = s.lane

@@ -1,7 +1,7 @@
 -- Deletes lone jobs past their retention.
 -- $1 int limit. Returns jobs (how many). Locks: those rows; locked ones are skipped.
 -- Index: ended (prune_at, job), ended (job), output (job), attempt (job, attempt), job (key), run (job),
--- entry (run, chapter, seq), arrival (run, seq), unique_key (job).
+-- entry (run, chapter, seq), shown (run, name), arrival (run, seq), unique_key (job).
 with old as materialized (
   select job from towpath.ended where prune_at <= towpath.clock()
   order by prune_at, job limit $1::int for update skip locked
@@ -17,6 +17,8 @@ with old as materialized (
   delete from towpath.run where job = any(array(select key from j where run)) returning id
 ), e as (
   delete from towpath.entry where run = any(array(select key from j where run))
+), s as (
+  delete from towpath.shown where run = any(array(select key from j where run))
 ), k as (
   delete from towpath.unique_key
   where job = any(array(select job from old)) and (until_at is null or until_at <= towpath.clock())

@@ -1,7 +1,10 @@
--- Looks at the inboxes of runs.
+-- Looks at runs and their inboxes.
 -- $1 text[] runs (ids, each once), $2 text[] dedup keys.
--- Returns run, arrived (count), dedups[] (those of the keys that are there), in no order. No locks.
--- Index: arrival (run, seq), arrival (run, dedup).
+-- Returns run, arrived (count), dedups[] (those of the keys that are there), there, ended, in no order. No locks.
+-- Index: arrival (run, seq), arrival (run, dedup), run (id), ended (job).
 select r.id, (select count(*) from towpath.arrival a where a.run = r.id) as arrived,
-  array(select a.dedup from towpath.arrival a where a.run = r.id and a.dedup = any($2::text[])) as dedups
+  array(select a.dedup from towpath.arrival a where a.run = r.id and a.dedup = any($2::text[])) as dedups,
+  u.job is not null as there, e.job is not null as ended
 from unnest($1::text[]) as r(id)
+left join towpath.run u on u.id = r.id
+left join towpath.ended e on e.job = u.job

@@ -182,6 +182,7 @@ impl Inspect for PostgresStore {
                 arrivals: number(&row, 18)?,
                 undos: number(&row, 19)?,
                 keys: number(&row, 20)?,
+                shown: number(&row, 21)?,
             })
         })
     }
@@ -254,6 +255,7 @@ fn job_line(row: &Row) -> Result<JobLine, Fault> {
         started_at: instant(row.try_get(13)?),
         ended_at: instant(row.try_get(14)?),
         version: u16::try_from(row.try_get::<_, i32>(15)?).unwrap_or(u16::MAX),
+        parked: row.try_get(16)?,
     })
 }
 

@@ -235,9 +235,11 @@ queries! {
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
     SettleRenew = "settle_renew" (INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
+    SettleShow = "settle_show" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
     SettleUndo = "settle_undo" (INT8, INT8, INT2, INT4, INT8_ARRAY, INT8_ARRAY, INT4, BOOL);
     Settleable = "settleable" (UUID, INT4);
+    ShownRead = "shown_read" (TEXT, TEXT);
     SignalDeliver = "signal_deliver" (
         INT8, INT8, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY
     );

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Upstream, Wanted};
 use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
@@ -132,4 +132,14 @@ pub(crate) async fn inbox(session: Session, run: Arc<RunId>, after: i64, limit: 
         })
     };
     rows.iter().map(line).collect()
+}
+
+pub(crate) async fn shown(session: Session, which: Arc<(RunId, String)>) -> Result<Option<Shown>, Fault> {
+    let (run, name) = &*which;
+    let rows = session.run(Query::ShownRead, &[&run.as_str(), name]).await?;
+    let line = |row: &tokio_postgres::Row| {
+        let payload = payload(row.try_get(0)?, row.try_get(1)?).unwrap_or_default();
+        Ok(Shown { payload, at: Timestamp::from_micros(row.try_get(2)?) })
+    };
+    rows.first().map(line).transpose()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use towpath_core::store::{Move, Settle};
+use towpath_core::store::{Move, Settle, Showing};
 use towpath_core::{Payload, Timestamp};
 
 use crate::columns::columns;
@@ -132,6 +132,25 @@ impl Journal {
         for (entry, seq) in entries.iter().zip(count(run.entries)..) {
             let (codec, bytes) = (entry.codec.code(), entry.bytes.to_vec());
             self.push(EntryRow { run: job, chapter: run.chapter, seq: stored(seq), codec, bytes });
+        }
+    }
+}
+
+columns!(Shows of ShowRow {
+    run: i64,
+    name: String,
+    codec: i16,
+    bytes: Vec<u8>,
+});
+
+impl Shows {
+    /// What a run shows. Of one name the last counts: a statement writes no row twice.
+    pub(crate) fn add(&mut self, run: i64, shows: &[Showing]) {
+        for (at, Showing { name, payload }) in shows.iter().enumerate() {
+            if shows[at + 1..].iter().all(|later| later.name != *name) {
+                let (codec, bytes) = (payload.codec.code(), payload.bytes.to_vec());
+                self.push(ShowRow { run, name: name.clone(), codec, bytes });
+            }
         }
     }
 }

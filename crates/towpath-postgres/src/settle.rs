@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{try_join3, try_join4};
+use futures_util::future::{try_join, try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{
     Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled,
@@ -17,14 +17,15 @@ use crate::error::Fault;
 use crate::queries::Query;
 use crate::retry::Retries;
 use crate::rows::{branches, cancel, job_key, json, signed, stop, stored, with};
-use crate::runs::{Journal, Run, Runs, Sight};
+use crate::runs::{Journal, Run, Runs, Shows, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
 use crate::told::{self, Told};
 use crate::undo::Steps;
 
-/// The statements that a plan may need.
-pub(crate) const QUERIES: [Query; 12] = [
+/// The statements that a plan may need. They are prepared before it is written: the commit leaves with them, and one that
+/// had to be prepared first would come after it.
+pub(crate) const QUERIES: [Query; 13] = [
     Query::SettlePlain,
     Query::SettleEnd,
     Query::SettleOutput,
@@ -37,6 +38,7 @@ pub(crate) const QUERIES: [Query; 12] = [
     Query::RunArrived,
     Query::SettleJournal,
     Query::SettleStay,
+    Query::SettleShow,
 ];
 
 /// What a turn has seen behind the locks: the rows of `settle_look`, and the runs among them.
@@ -59,6 +61,7 @@ pub(crate) struct Plan {
     records: Records,
     again: Again,
     journal: Journal,
+    shows: Shows,
     stays: Stays,
     renewed: Renewed,
     taken: Taken,
@@ -207,6 +210,7 @@ impl Plan {
         }
         if matches!(answer, Settled::Done | Settled::Cancelled) {
             self.journal.append(job, run, &item.journal);
+            self.shows.add(job, &item.shows);
         }
         Ok(answer)
     }
@@ -429,8 +433,9 @@ impl Plan {
             self.closed.run(session, Query::SettleClose, at),
             self.journal.run(session, Query::SettleJournal, at),
         );
-        let stays = self.stays.run(session, Query::SettleStay, &[]);
-        let (_, (_, _, graphs, _), _) = try_join3(ends, moves, stays).await?;
+        let runs =
+            try_join(self.stays.run(session, Query::SettleStay, &[]), self.shows.run(session, Query::SettleShow, at));
+        let (_, (_, _, graphs, _), _) = try_join3(ends, moves, runs).await?;
         if !self.refunded.is_empty() {
             session.run(Query::NodeNote, &[&self.refunded]).await?;
         }

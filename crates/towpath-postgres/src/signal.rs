@@ -89,9 +89,18 @@ columns!(Arrivals of ArrivalRow<'a> {
     bytes: &'a [u8],
 });
 
+/// What is known of a run and of what it was sent.
+#[derive(Default)]
+struct Inbox {
+    arrived: u32,
+    dedups: HashSet<String>,
+    is_there: bool,
+    has_ended: bool,
+}
+
 enum Item {
-    /// Written with this number, unless another has written its dedup key meanwhile.
-    Sent(i64),
+    /// Written with this number, unless another has written its dedup key meanwhile; then what is answered.
+    Sent(i64, Delivery),
     Answered(Result<Delivery, Refusal>),
 }
 
@@ -104,27 +113,29 @@ pub(crate) struct Written {
 
 impl<'a> Plan<'a> {
     pub(crate) fn of(arrivals: &'a [Arrival], looked: &Looked) -> Result<Self, Fault> {
-        let mut inboxes: HashMap<String, (u32, HashSet<String>)> = HashMap::with_capacity(looked.inboxes.len());
+        let mut inboxes: HashMap<String, Inbox> = HashMap::with_capacity(looked.inboxes.len());
         for row in &looked.inboxes {
             let arrived = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(u32::MAX);
             let dedups = row.try_get::<_, Vec<String>>(2)?.into_iter().collect();
-            inboxes.insert(row.try_get(0)?, (arrived, dedups));
+            let inbox = Inbox { arrived, dedups, is_there: row.try_get(3)?, has_ended: row.try_get(4)? };
+            inboxes.insert(row.try_get(0)?, inbox);
         }
         let mut plan = Self::default();
         for (arrival, seq) in arrivals.iter().zip(&looked.seqs) {
-            let (arrived, dedups) = inboxes.entry(arrival.run.to_string()).or_default();
-            let is_same = arrival.dedup.as_ref().is_some_and(|key| dedups.contains(key));
+            let inbox = inboxes.entry(arrival.run.to_string()).or_default();
+            let is_same = arrival.dedup.as_ref().is_some_and(|key| inbox.dedups.contains(key));
             let item = match arrival.check() {
                 Err(refusal) => Item::Answered(Err(refusal)),
                 Ok(()) if is_same => Item::Answered(Ok(Delivery::Duplicate)),
-                Ok(()) if *arrived >= limits::INBOX_MAX => {
+                Ok(()) if inbox.has_ended => Item::Answered(Ok(Delivery::Ended)),
+                Ok(()) if inbox.arrived >= limits::INBOX_MAX => {
                     Item::Answered(Err(Refusal::InboxFull { run: arrival.run.clone(), max: limits::INBOX_MAX }))
                 }
                 Ok(()) => {
-                    *arrived += 1;
-                    dedups.extend(arrival.dedup.clone());
+                    inbox.arrived += 1;
+                    inbox.dedups.extend(arrival.dedup.clone());
                     plan.push(arrival, *seq);
-                    Item::Sent(*seq)
+                    Item::Sent(*seq, if inbox.is_there { Delivery::Delivered } else { Delivery::Kept })
                 }
             };
             plan.items.push(item);
@@ -165,7 +176,7 @@ impl<'a> Plan<'a> {
         let prune_at = (Timestamp::from_micros(now) + defaults::KEEP_ARRIVAL).as_micros();
         let written = self.arrivals.run(session, Query::SignalDeliver, &[&now, &prune_at]).await?;
         let written: HashSet<i64> = written.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-        let is_new = |item: &&Item| matches!(item, Item::Sent(seq) if written.contains(seq));
+        let is_new = |item: &&Item| matches!(item, Item::Sent(seq, _) if written.contains(seq));
         let sent = self.items.iter().zip(&self.runs).filter(|(item, _)| is_new(item));
         let runs: Vec<&str> = sent.map(|(_, run)| *run).collect();
         if runs.is_empty() {
@@ -178,14 +189,14 @@ impl<'a> Plan<'a> {
     /// Adds an arrival that nobody is answered for.
     pub(crate) fn add(&mut self, arrival: &'a Arrival, seq: i64) {
         self.push(arrival, seq);
-        self.items.push(Item::Sent(seq));
+        self.items.push(Item::Sent(seq, Delivery::Delivered));
     }
 
     fn answers(self, written: &HashSet<i64>) -> Vec<Result<Delivery, Refusal>> {
         let answer = |item| match item {
             Item::Answered(answer) => answer,
-            Item::Sent(seq) if written.contains(&seq) => Ok(Delivery::Delivered),
-            Item::Sent(_) => Ok(Delivery::Duplicate),
+            Item::Sent(seq, sent) if written.contains(&seq) => Ok(sent),
+            Item::Sent(..) => Ok(Delivery::Duplicate),
         };
         self.items.into_iter().map(answer).collect()
     }

@@ -12,8 +12,8 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
-    RescueReply, ScheduleWritten, Schedules, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply,
-    Upstream, Wanted,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
@@ -443,6 +443,11 @@ impl Store for PostgresStore {
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
         let run = Arc::new(run);
         self.read("read an inbox", move |session| read::inbox(session, Arc::clone(&run), after, limit))
+    }
+
+    fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
+        let which = Arc::new((run, name));
+        self.read("read what a run shows", move |session| read::shown(session, Arc::clone(&which)))
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use tokio_postgres::Client;
-use towpath_core::store::{BoxFuture, Counters, Rows, Transact, Transacted, TxEnd};
+use towpath_core::store::{BoxFuture, Counters, Rows, Showing, Transact, Transacted, TxEnd};
 use towpath_core::{Fence, Payload};
 
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{self, job_key, signed};
-use crate::runs::{Journal, Run};
+use crate::runs::{Journal, Run, Shows};
 use crate::session::Session;
 use crate::settle::Stays;
 
@@ -21,15 +21,16 @@ pub type PostgresBody = Box<dyn for<'c> FnOnce(&'c Client) -> BoxFuture<'c, TxEn
 pub(crate) struct Piece {
     fence: Fence,
     journal: Vec<Payload>,
+    shows: Vec<Showing>,
     body: Mutex<Option<PostgresBody>>,
 }
 
 impl Piece {
     /// `None` if it is made for another database.
     pub(crate) fn new(work: Transact) -> Option<Self> {
-        let Transact { fence, journal, body } = work;
+        let Transact { fence, journal, shows, body } = work;
         let body = body.downcast::<PostgresBody>().ok()?;
-        Some(Self { fence, journal, body: Mutex::new(Some(*body)) })
+        Some(Self { fence, journal, shows, body: Mutex::new(Some(*body)) })
     }
 }
 
@@ -57,6 +58,9 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     let mut journal = Journal::default();
     journal.append(job, &run, &lines);
     journal.run(session, Query::SettleJournal, &[&now]).await?;
+    let mut shows = Shows::default();
+    shows.add(job, &piece.shows);
+    shows.run(session, Query::SettleShow, &[&now]).await?;
     if counters.crashes > 0 {
         // A run that writes has outlived its crashes.
         let mut stays = Stays::default();

@@ -143,10 +143,8 @@ impl SignalText {
             items.push(match refused {
                 Some(refusal) => Err(refusal),
                 None => match answered.next().as_deref() {
-                    Some("delivered") => Ok(Delivery::Delivered),
-                    Some("duplicate") => Ok(Delivery::Duplicate),
                     Some("full") => Err(Refusal::InboxFull { run: arrival.run.clone(), max: limits::INBOX_MAX }),
-                    _ => return Err(unreadable()),
+                    answer => Ok(answer.and_then(Delivery::from_word).ok_or_else(unreadable)?),
                 },
             });
         }

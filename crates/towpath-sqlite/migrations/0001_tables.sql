@@ -156,6 +156,16 @@ create table entry (
 ) strict;
 create unique index entry_place on entry (run, chapter, seq);
 
+-- What runs show to their clients. `name` is empty for what a run publishes.
+create table shown (
+    run integer not null,
+    name text not null,
+    codec integer not null,
+    at integer not null,
+    bytes blob not null,
+    primary key (run, name)
+) strict, without rowid;
+
 -- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.
 create table arrival (
     run text not null,
@@ -338,7 +348,8 @@ select
     n.name, n.role, g.id as graph_id, s.reason as stop,
     j.enqueued_at,
     case when e.job is not null then e.started_at when r.decide = 0 then r.started_at end as started_at,
-    e.ended_at
+    e.ended_at,
+    ifnull(t.parked, 0) as parked
 from job j
 join lane l on l.lane = j.lane
 left join ended e on e.job = j.key

@@ -6,7 +6,7 @@
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph).
 select
     j.key, j.id, j.kind, j.queue, j.priority, j.state, j.due, j.attempt, j.failures, j.crashes, j.name, j.graph_id,
-    j.enqueued_at, j.started_at, j.ended_at, j.version,
+    j.enqueued_at, j.started_at, j.ended_at, j.version, j.parked,
     e.cause, n.role, n.need, n.eager, n."left", n.ok, n.untaken, n.spoiled, n.cause_rank,
     (select w.name from node w where w.job = n.guards)
 from node n

@@ -8,7 +8,7 @@
 -- run (job), arrival (run, seq).
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
-    l.enqueued_at, l.started_at, l.ended_at, l.version,
+    l.enqueued_at, l.started_at, l.ended_at, l.version, l.parked,
     j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, e.cause, o.codec, o.bytes,
     w.incarnation, r.cancel, b.reason,
     u.id, u.chapter, u.entries, (select count(*) from arrival a where a.run = u.id)

@@ -6,7 +6,7 @@
 -- ready (job), node (job), graph (graph), stop (graph).
 select
     key, id, kind, queue, priority, state, due, attempt, failures, crashes, name, graph_id,
-    enqueued_at, started_at, ended_at, version
+    enqueued_at, started_at, ended_at, version, parked
 from job_line
 where key < ?1
     and (?2 is null or state = ?2)

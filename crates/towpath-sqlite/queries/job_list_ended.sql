@@ -5,7 +5,7 @@
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph).
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
-    l.enqueued_at, l.started_at, l.ended_at, l.version
+    l.enqueued_at, l.started_at, l.ended_at, l.version, l.parked
 from ended x
 cross join job_line l on l.key = x.job
 where x.state = ?8 and x.state <> 0

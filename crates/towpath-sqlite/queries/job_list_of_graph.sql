@@ -5,7 +5,7 @@
 -- later (job), ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph).
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
-    l.enqueued_at, l.started_at, l.ended_at, l.version
+    l.enqueued_at, l.started_at, l.ended_at, l.version, l.parked
 from graph g
 join node n on n.graph = g.graph
 join job_line l on l.key = n.job

@@ -23,7 +23,7 @@ with part (job) as (
 )
 select
     l.key, l.id, l.kind, l.queue, l.priority, l.state, l.due, l.attempt, l.failures, l.crashes, l.name, l.graph_id,
-    l.enqueued_at, l.started_at, l.ended_at, l.version
+    l.enqueued_at, l.started_at, l.ended_at, l.version, l.parked
 from part x
 cross join job_line l on l.key = x.job
 where l.state = ?2 and l.stop is not ?5 and ifnull(l.role, 0) & ?6 = 0

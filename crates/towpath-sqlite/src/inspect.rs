@@ -90,24 +90,25 @@ fn job_line(row: &Row<'_>) -> Result<JobLine, Fault> {
         started_at: rows::instant_or_none(row, 13)?,
         ended_at: rows::instant_or_none(row, 14)?,
         version: row.get(15)?,
+        parked: row.get(16)?,
     })
 }
 
 fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
     db.maybe(Query::JobDetail, params![&id.as_bytes()[..], StopReason::Prune.code()], |row| {
-        let worker: Option<[u8; 16]> = row.get(25)?;
+        let worker: Option<[u8; 16]> = row.get(26)?;
         Ok(JobDetail {
             line: job_line(row)?,
-            input: rows::payload(row, 16)?.unwrap_or_default(),
-            rules: rows::rules(row, 18)?,
-            deadline: rows::instant_or_none(row, 19)?,
-            tags: rows::texts(row, 20)?,
-            headers: rows::headers(row, 21)?,
-            cause: rows::cause(row, 22)?,
-            output: rows::payload(row, 23)?,
+            input: rows::payload(row, 17)?.unwrap_or_default(),
+            rules: rows::rules(row, 19)?,
+            deadline: rows::instant_or_none(row, 20)?,
+            tags: rows::texts(row, 21)?,
+            headers: rows::headers(row, 22)?,
+            cause: rows::cause(row, 23)?,
+            output: rows::payload(row, 24)?,
             worker: worker.map(towpath_core::Incarnation::from_bytes),
-            cancel: rows::cause(row, 26)?,
-            blocked: row.get(27)?,
+            cancel: rows::cause(row, 27)?,
+            blocked: row.get(28)?,
             run: run_line(row)?,
         })
     })
@@ -115,8 +116,8 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
 
 /// The run of a job, if it is one.
 fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
-    let Some(id) = row.get::<_, Option<String>>(28)? else { return Ok(None) };
-    let (chapter, entries, arrived) = (row.get(29)?, row.get(30)?, row.get(31)?);
+    let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
+    let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
     Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived }))
 }
 
@@ -232,10 +233,10 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             counters: job.counters,
             started_at: job.started_at,
             ended_at: job.ended_at,
-            cause: rows::cause(row, 16)?,
-            role: Role::from_bits(row.get(17)?),
-            parents: rows::node_counters(row, 18)?,
-            guards: row.get::<_, Option<String>>(25)?.as_deref().map(NodeName::from_stored),
+            cause: rows::cause(row, 17)?,
+            role: Role::from_bits(row.get(18)?),
+            parents: rows::node_counters(row, 19)?,
+            guards: row.get::<_, Option<String>>(26)?.as_deref().map(NodeName::from_stored),
         })
     })?;
     let edges = db.all(Query::GraphEdges, of_graph, |row| {
@@ -349,6 +350,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             arrivals: count(row, 18)?,
             undos: count(row, 19)?,
             keys: count(row, 20)?,
+            shown: count(row, 21)?,
         })
     })
 }

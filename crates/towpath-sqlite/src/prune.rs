@@ -85,9 +85,10 @@ impl Tx<'_, '_> {
         if run.is_some() { self.delete_run(job) } else { Ok(()) }
     }
 
-    /// Deletes a run with what it has recorded and what has arrived for it.
+    /// Deletes a run with what it has recorded and shown, and what has arrived for it.
     fn delete_run(&mut self, job: i64) -> Result<(), Fault> {
         self.db.run(Query::EntryDelete, [job])?;
+        self.db.run(Query::ShownDelete, [job])?;
         let id: Option<String> = self.db.maybe(Query::RunDelete, [job], |row| Ok(row.get(0)?))?;
         if let Some(id) = id {
             self.db.run(Query::ArrivalDelete, [id])?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Upstream, Wanted};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Upstream, Wanted};
 use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
@@ -116,5 +116,12 @@ pub(crate) fn inbox(db: &mut Db<'_>, run: &RunId, after: i64, limit: u32) -> Res
         let name: String = row.get(1)?;
         let payload = rows::payload(row, 2)?.unwrap_or_default();
         Ok(InboxLine { seq: row.get(0)?, name: Label::from_stored(&name), payload, at: rows::instant(row, 4)? })
+    })
+}
+
+pub(crate) fn shown(db: &mut Db<'_>, run: &RunId, name: &str) -> Result<Option<Shown>, Fault> {
+    db.maybe(Query::ShownRead, params![run.as_str(), name], |row| {
+        let payload = rows::payload(row, 0)?.unwrap_or_default();
+        Ok(Shown { payload, at: rows::instant(row, 2)? })
     })
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
-use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled};
+use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled, Showing};
 use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
 
 use crate::error::Fault;
@@ -49,6 +49,7 @@ impl Tx<'_, '_> {
                 return Ok(Settled::Unread);
             }
             self.append_entries(job, &run, &item.journal)?;
+            self.show(job, &item.shows)?;
         }
         if let Move::Stay { counters } = &*then {
             if let Some(counters) = *counters {
@@ -137,6 +138,15 @@ impl Tx<'_, '_> {
         }
         if seq > run.entries {
             self.db.run(Query::RunGrow, params![job, seq])?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a run shows.
+    pub(crate) fn show(&mut self, job: i64, shows: &[Showing]) -> Result<(), Fault> {
+        for Showing { name, payload } in shows {
+            let row = params![job, name, payload.codec.code(), self.now_us(), &payload.bytes[..]];
+            self.db.run(Query::ShownPut, row)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Puts signals into the inboxes of runs, and wakes those that are parked.
 
-use rusqlite::params;
+use rusqlite::{Row, params};
 use towpath_core::store::{Arrival, CancelNote, Delivery, Hint, Refusal, Signalled};
 use towpath_core::{Role, RunId, StopReason, defaults, limits};
 
@@ -20,24 +20,38 @@ impl Tx<'_, '_> {
             return Ok(Err(refusal));
         }
         let Arrival { run, dedup, .. } = arrival;
-        let arrived: u32 = self.db.one(Query::ArrivalCount, [run.as_str()], |row| Ok(row.get(0)?))?;
-        if arrived >= limits::INBOX_MAX {
-            return self.turn_away(run, dedup.as_deref());
+        let look = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let (arrived, is_there, has_ended): (u32, bool, bool) =
+            self.db.one(Query::ArrivalLook, [run.as_str()], look)?;
+        let is_full = arrived >= limits::INBOX_MAX;
+        if (has_ended || is_full) && self.has_arrived(run, dedup.as_deref())? {
+            return Ok(Ok(Delivery::Duplicate));
         }
-        self.keep_arrival(arrival).map(Ok)
+        if has_ended {
+            return Ok(Ok(Delivery::Ended));
+        }
+        if is_full {
+            return Ok(Err(Refusal::InboxFull { run: run.clone(), max: limits::INBOX_MAX }));
+        }
+        Ok(Ok(match self.keep_arrival(arrival)? {
+            false => Delivery::Duplicate,
+            true if is_there => Delivery::Delivered,
+            true => Delivery::Kept,
+        }))
     }
 
-    fn keep_arrival(&mut self, arrival: &Arrival) -> Result<Delivery, Fault> {
+    /// Puts an arrival into an inbox, and answers whether its dedup key was not there.
+    fn keep_arrival(&mut self, arrival: &Arrival) -> Result<bool, Fault> {
         let Arrival { run, name, dedup, payload } = arrival;
         let (seq, now, codec) = (self.draw()?, self.now_us(), payload.codec.code());
         let prune_at = (self.now + defaults::KEEP_ARRIVAL).as_micros();
         let row = params![run.as_str(), seq, name.as_str(), dedup, codec, now, &payload.bytes[..], prune_at];
         if self.db.run(Query::ArrivalInsert, row)? == 0 {
-            return Ok(Delivery::Duplicate);
+            return Ok(false);
         }
         self.wake(run)?;
         self.ring_end(Hint::Signalled(run.clone()));
-        Ok(Delivery::Delivered)
+        Ok(true)
     }
 
     /// Puts an arrival of our own into an inbox, however full it is.
@@ -59,13 +73,8 @@ impl Tx<'_, '_> {
         Ok(())
     }
 
-    /// The answer of a full inbox.
-    fn turn_away(&mut self, run: &RunId, dedup: Option<&str>) -> Result<Result<Delivery, Refusal>, Fault> {
-        let same = self.db.maybe(Query::ArrivalSame, params![run.as_str(), dedup], |_| Ok(()))?;
-        Ok(match same {
-            Some(()) => Ok(Delivery::Duplicate),
-            None => Err(Refusal::InboxFull { run: run.clone(), max: limits::INBOX_MAX }),
-        })
+    fn has_arrived(&mut self, run: &RunId, dedup: Option<&str>) -> Result<bool, Fault> {
+        Ok(self.db.maybe(Query::ArrivalSame, params![run.as_str(), dedup], |_| Ok(()))?.is_some())
     }
 
     /// Makes a parked run ready.

@@ -8,7 +8,7 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten,
-    Schedules, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Schedules, Shown, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
@@ -179,6 +179,10 @@ impl Store for SqliteStore {
 
     fn inbox(&self, run: RunId, after: i64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<InboxLine>>> {
         Box::pin(async move { self.read("read an inbox", |db| read::inbox(db, &run, after, limit)) })
+    }
+
+    fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
+        Box::pin(async move { self.read("read what a run shows", |db| read::shown(db, &run, &name)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

@@ -11,7 +11,7 @@ use crate::tx::Tx;
 pub type SqliteBody = Box<dyn FnOnce(&Connection) -> TxEnd + Send>;
 
 pub(crate) fn transact(tx: &mut Tx<'_, '_>, work: Transact) -> Result<Transacted, Fault> {
-    let Transact { fence, mut journal, body } = work;
+    let Transact { fence, mut journal, shows, body } = work;
     let Ok(body) = body.downcast::<SqliteBody>() else { return Ok(Transacted::WrongDatabase) };
     let Some((job, run, counters)) = tx.held_run(fence)? else { return Ok(Transacted::Stale) };
     let done = tx.part(|tx| {
@@ -25,6 +25,7 @@ pub(crate) fn transact(tx: &mut Tx<'_, '_>, work: Transact) -> Result<Transacted
     })?;
     journal.push(done.unwrap_or_else(|undone| undone).line);
     tx.append_entries(job, &run, &journal)?;
+    tx.show(job, &shows)?;
     if counters.crashes > 0 {
         // A run that writes has outlived its crashes.
         tx.count_running(job, Counters { crashes: 0, ..counters })?;

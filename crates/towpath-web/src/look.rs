@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, WorkerLine};
+use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, Showing, Shown, WorkerLine};
 use towpath::core::{Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
@@ -168,8 +168,13 @@ impl Workers {
         self.lines.iter().filter(move |worker| self.lives(worker) && worker.queues.iter().any(|q| q == queue))
     }
 
+    /// Whether a job could be claimed now, and no living worker takes it.
+    pub(crate) fn miss(&self, line: &JobLine) -> bool {
+        line.is_claimable(self.now) && !self.serve(line)
+    }
+
     /// Whether a living worker takes such a job. One that does not say what it serves is taken to serve all.
-    pub(crate) fn serve(&self, line: &JobLine) -> bool {
+    fn serve(&self, line: &JobLine) -> bool {
         self.living_of(line.queue.as_str()).any(|worker| {
             worker.kinds.is_empty() || worker.kinds.get(&line.kind).is_some_and(|taken| taken.has(line.version))
         })
@@ -179,4 +184,12 @@ impl Workers {
 /// What the clock here says.
 pub(crate) fn here_and_now() -> Timestamp {
     Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// What a job has published last, if it is a run that has.
+pub(crate) async fn published(client: &Client, detail: &JobDetail) -> Result<Option<Shown>, Problem> {
+    match &detail.run {
+        Some(run) => Ok(client.store().shown(run.id.clone(), Showing::PUBLISHED.into()).await?),
+        None => Ok(None),
+    }
 }

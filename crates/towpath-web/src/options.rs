@@ -108,6 +108,8 @@ pub enum Part {
     Signal,
     /// What a line of a journal holds.
     Journal,
+    /// What a run has published.
+    Published,
 }
 
 /// Replaces what is to be shown of a job of this kind; what it answers is shown instead. JSON is expected to stay JSON;

@@ -151,8 +151,10 @@ pub(crate) async fn signal(ctx: &Ctx, run: &str, signal: ToSend<'_>) -> Result<D
     arrival.check()?;
     let answer = ctx.app.client.store().signal(vec![arrival]).await?.items.into_iter().next();
     let (outcome, message) = match answer {
-        Some(Ok(Delivery::Delivered)) => ("delivered", format!("{} is delivered", signal.name)),
+        Some(Ok(Delivery::Delivered)) => ("delivered", format!("{} is in its inbox", signal.name)),
+        Some(Ok(Delivery::Kept)) => ("kept", format!("no run has this id yet; {} is kept for it", signal.name)),
         Some(Ok(Delivery::Duplicate)) | None => ("duplicate", "it had been sent already, with this key".to_owned()),
+        Some(Ok(Delivery::Ended)) => ("ended", "the run has ended, and nothing was sent".to_owned()),
         Some(Err(refusal)) => return Err(refusal.into()),
     };
     Ok(Done { id: run.to_owned(), outcome, message })

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, QueueLine, RunLine, StopLine, Versions, WorkerLine,
+    NodeLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
 use towpath::core::{Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, JobRules, Kind, Payload, Timestamp};
@@ -89,6 +89,7 @@ pub(crate) struct Job {
     state: &'static str,
     skipped: Option<SkipKind>,
     due: Option<String>,
+    parked: bool,
     attempt: u32,
     failures: u32,
     crashes: u32,
@@ -111,6 +112,7 @@ impl Job {
             state: line.state.word(),
             skipped: skipped(line.state),
             due: instant_of(line.due),
+            parked: line.parked,
             attempt,
             failures,
             crashes,
@@ -173,7 +175,7 @@ pub(crate) struct JobWhole {
 }
 
 impl JobWhole {
-    pub(crate) fn of(ctx: &Ctx, detail: &JobDetail, attempts: &[AttemptLine]) -> Self {
+    pub(crate) fn of(ctx: &Ctx, detail: &JobDetail, attempts: &[AttemptLine], published: Option<&StoredShown>) -> Self {
         let kind = &detail.line.kind;
         Self {
             line: Job::of(&detail.line),
@@ -187,7 +189,7 @@ impl JobWhole {
             blocked: text(ctx, kind, Part::Error, detail.blocked.as_deref()),
             worker: detail.worker.map(|worker| worker.to_string()),
             cancel: detail.cancel.clone(),
-            run: detail.run.as_ref().map(Run::of),
+            run: detail.run.as_ref().map(|run| Run::of(ctx, kind, run, published)),
             attempts: attempts.iter().map(|line| Attempt::of(ctx, kind, line)).collect(),
         }
     }
@@ -199,11 +201,20 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
+    published: Option<Shown>,
+    published_at: Option<String>,
 }
 
 impl Run {
-    fn of(line: &RunLine) -> Self {
-        Self { id: line.id.to_string(), chapter: line.chapter, entries: line.entries, arrived: line.arrived }
+    fn of(ctx: &Ctx, kind: &Kind, line: &RunLine, published: Option<&StoredShown>) -> Self {
+        Self {
+            id: line.id.to_string(),
+            chapter: line.chapter,
+            entries: line.entries,
+            arrived: line.arrived,
+            published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
+            published_at: published.and_then(|shown| instant(shown.at)),
+        }
     }
 }
 

@@ -30,6 +30,14 @@ pub enum Error {
         /// Why.
         source: EncodeError,
     },
+    /// What is stored is of another type than what is asked for.
+    #[error("{what} cannot be read: {problem}")]
+    Decode {
+        /// What.
+        what: String,
+        /// How it differs.
+        problem: String,
+    },
     /// The address of a store is not understood.
     #[error("{url:?} is no store: {problem}")]
     Address {

@@ -35,4 +35,4 @@ mod shell;
 pub use harness::{Harness, Performed, TestClock};
 pub use replays::assert_replays;
 pub use run::{RunHarness, TestRun};
-pub use towpath_core::replay::{Entry, History};
+pub use towpath_core::replay::{Entry, History, Unfit};

@@ -98,7 +98,9 @@ impl Cancel {
 
     async fn job(&self, client: &Client, id: &str) -> Result<Option<(&'static str, &'static str)>, CliError> {
         let Some(job) = find_job(client, id).await? else { return Ok(None) };
-        let is_run = client.inspect().job(job).await?.is_some_and(|detail| detail.run.is_some());
+        let detail = client.inspect().job(job).await?;
+        let is_run = detail.as_ref().is_some_and(|detail| detail.run.is_some());
+        let is_blocked = detail.is_some_and(|detail| detail.line.state == State::Blocked);
         let actor = self.actor.name();
         let changed = if self.terminate {
             client.terminate(job, &actor, &self.reason).await?
@@ -112,6 +114,9 @@ impl Cancel {
             Changed::Ended if self.terminate => "terminated",
             Changed::Ended if self.abandon => "abandoned",
             Changed::Ended => "cancelled",
+            Changed::Asked if is_blocked => {
+                "it is blocked: it is asked to stop once it can go on; --terminate ends it now, without its undos"
+            }
             Changed::Asked if is_run => "it has begun, and was asked to stop; it ends after its undos",
             Changed::Asked => "it runs, and was asked to stop",
             Changed::Left(State::Ended(_)) => "had ended already",

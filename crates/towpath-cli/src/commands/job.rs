@@ -1,8 +1,7 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
-use towpath::core::State;
-use towpath::core::store::{AttemptLine, JobDetail, RunLine};
+use towpath::core::store::{AttemptLine, JobDetail, RunLine, Showing, Shown};
 use towpath::testing::History;
 
 use super::{ViewArgs, find_job, json};
@@ -39,13 +38,17 @@ impl JobCommand {
             Some(run) => client.history(run.id.as_str()).await.ok().flatten(),
             None => None,
         };
+        let published = match &detail.run {
+            Some(run) => client.store().shown(run.id.clone(), Showing::PUBLISHED.into()).await?,
+            None => None,
+        };
         let served = Served::look(&client).await?;
         if self.view.json {
-            say::json(&json::job(&detail, &attempts, history.as_ref(), &served))?;
+            say::json(&json::job(&detail, &attempts, (history.as_ref(), published.as_ref()), &served))?;
         } else {
             print(&detail, &attempts, &served);
             if let Some(run) = &detail.run {
-                print_run(run, history.as_ref());
+                print_run(run, history.as_ref(), published.as_ref());
             }
         }
         Ok(exit::SUCCEEDED)
@@ -65,9 +68,8 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
         let how = if parent.awaits.is_some() { "" } else { ", detached" };
         field("parent", format!("run {}{how}", parent.run));
     }
-    field("state", line.state.to_string());
-    let lack = served.lack(&line.queue, &line.kind, line.version).filter(|_| line.state == State::Ready);
-    if let Some(lack) = lack {
+    field("state", line.word(served.now).to_owned());
+    if let Some(lack) = served.lack_of(line) {
         let (what, remedy) =
             (served.what(&line.queue, &line.kind, &lack), served.remedy(&line.queue, &line.kind, &lack));
         field("unserved", format!("{what}; {remedy}"));
@@ -106,11 +108,14 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
     }
 }
 
-fn print_run(run: &RunLine, history: Option<&History>) {
+fn print_run(run: &RunLine, history: Option<&History>, published: Option<&Shown>) {
     say::line(format_args!("\nrun {}, chapter {}", run.id, run.chapter));
     let (entries, arrived) = (run.entries as usize, run.arrived as usize);
     let entries = words::count(entries, "entry", "entries");
     say::line(format_args!("{entries} in its journal, {}", words::count(arrived, "arrival", "arrivals")));
+    if let Some(Shown { payload, at }) = published {
+        say::line(format_args!("published {} at {}", json::payload_text(payload), words::instant(*at)));
+    }
     let Some(history) = history else { return };
     for Open { op, due, .. } in journal::open(history) {
         let until = due.map_or_else(String::new, |due| format!(" until {}", words::instant(due)));

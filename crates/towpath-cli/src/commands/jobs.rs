@@ -42,7 +42,7 @@ impl Jobs {
                 if served.lack_of(line).is_some() {
                     format!("{}, unserved", line.state)
                 } else {
-                    line.state.to_string()
+                    line.word(served.now).to_owned()
                 },
                 line.counters.attempt.to_string(),
                 line.node.as_ref().map_or_else(|| "-".into(), |n| n.name.to_string()),

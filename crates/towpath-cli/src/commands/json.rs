@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use towpath::core::State;
-use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine};
+use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine, Shown};
 use towpath::core::{Role, SkipKind};
 use towpath::testing::History;
 use towpath::{Condition, End, Payload, Timestamp};
@@ -95,7 +95,8 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
         "priority": line.priority,
         "state": line.state.word(),
         "due": instant(line.due),
-        "served": (line.state == State::Ready).then(|| served.lack_of(line).is_none()),
+        "parked": line.parked,
+        "served": line.is_claimable(served.now).then(|| served.lack_of(line).is_none()),
         "attempt": line.counters.attempt,
         "failures": line.counters.failures,
         "crashes": line.counters.crashes,
@@ -107,7 +108,12 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     })
 }
 
-pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], history: Option<&History>, served: &Served) -> Value {
+pub(super) fn job(
+    detail: &JobDetail,
+    attempts: &[AttemptLine],
+    (history, published): (Option<&History>, Option<&Shown>),
+    served: &Served,
+) -> Value {
     let mut job = job_line(&detail.line, served);
     job["input"] = payload(&detail.input);
     job["rules"] = json!(detail.rules);
@@ -126,6 +132,8 @@ pub(super) fn job(detail: &JobDetail, attempts: &[AttemptLine], history: Option<
             "chapter": run.chapter,
             "entries": run.entries,
             "arrived": run.arrived,
+            "published": published.map(|shown| payload(&shown.payload)),
+            "published_at": published.map(|shown| words::instant(shown.at)),
             "open": history.map(|history| journal::open(history).iter().map(open).collect::<Vec<_>>()),
             "last": history.map(journal::last),
         })

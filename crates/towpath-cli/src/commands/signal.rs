@@ -12,7 +12,8 @@ use crate::{exit, say};
 
 /// Send a signal to a run
 ///
-/// The run need not wait for it or exist yet: the signal is kept until a wait takes it.
+/// The run need not wait for it or exist yet: the signal is kept until a wait of its name takes it. One whose payload does
+/// not fit the wait stays in the inbox, and the run waits on. To a run that has ended nothing is sent, and the exit code is 1.
 #[derive(Debug, Args)]
 pub(crate) struct SignalCommand {
     /// The run.
@@ -36,19 +37,23 @@ impl SignalCommand {
         let client = self.view.store.found()?.open().await?;
         let arrival = self.arrival()?;
         let answer = client.store().signal(vec![arrival]).await?.items.into_iter().next();
-        let delivered = match answer {
+        let delivery = match answer {
             Some(Err(refusal)) => return Err(CliError::failed("send the signal", refusal)),
-            Some(Ok(Delivery::Delivered)) => true,
-            Some(Ok(Delivery::Duplicate)) | None => false,
+            Some(Ok(delivery)) => delivery,
+            None => Delivery::Duplicate,
         };
+        let Self { run, name, .. } = &self;
         if self.view.json {
-            say::json(&json!({ "run": self.run, "signal": self.name, "delivered": delivered }))?;
-        } else if delivered {
-            say::line(format_args!("run {}: {} is delivered", self.run, self.name));
+            say::json(&json!({ "run": run, "signal": name, "delivery": delivery.word() }))?;
         } else {
-            say::line(format_args!("run {}: {} had been sent already, with this key", self.run, self.name));
+            say::line(match delivery {
+                Delivery::Delivered => format!("run {run}: {name} is in its inbox, for its next wait of that name"),
+                Delivery::Kept => format!("run {run}: there is none yet; {name} is kept for 30 days, if it starts"),
+                Delivery::Duplicate => format!("run {run}: {name} had been sent already, with this key"),
+                Delivery::Ended => format!("run {run}: it has ended, so {name} was not sent"),
+            });
         }
-        Ok(exit::SUCCEEDED)
+        Ok(if delivery == Delivery::Ended { exit::FAILED } else { exit::SUCCEEDED })
     }
 
     fn arrival(&self) -> Result<Arrival, CliError> {

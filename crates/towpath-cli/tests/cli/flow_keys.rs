@@ -58,7 +58,7 @@ fn a_release_to_production_waits_for_its_signal() {
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines().map(Result::unwrap);
     let told = lines.find(|line| line.starts_with("approve waits for: towpath signal")).unwrap();
     let run = told.split('\'').nth(1).unwrap();
-    assert!(folder.run(&["signal", run, "approved", r#"{"by": "ann"}"#]).stdout.contains("is delivered"));
+    assert!(folder.run(&["signal", run, "approved", r#"{"by": "ann"}"#]).stdout.contains("is in its inbox"));
     let rest: Vec<String> = lines.collect();
     assert_eq!(running.wait().unwrap().code(), Some(0), "{rest:?}");
     assert_eq!(job_of(&folder, "approve")["output"]["by"], "ann");

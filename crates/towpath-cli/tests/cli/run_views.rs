@@ -41,6 +41,10 @@ async fn a_run_shows_what_it_waits_for_and_ends_by_a_signal() {
     for part in ["\nrun o-1, chapter 1\n", "in its journal, 0 arrivals\n", "\nopen: signal paid\n", " step note at "] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(shown.contains("\nstate     parked\n"), "{shown}");
+    let listed = folder.run(&["jobs", "--runs"]).stdout;
+    assert!(listed.contains(" parked ") && !listed.contains("unserved"), "{listed}");
+    assert_eq!(folder.json(&["jobs"])[0]["parked"], true);
     let run = &folder.json(&["job", "o-1"])["run"];
     assert_eq!((&run["id"], &run["open"][0]["op"]), (&"o-1".into(), &"signal paid".into()));
 
@@ -48,11 +52,39 @@ async fn a_run_shows_what_it_waits_for_and_ends_by_a_signal() {
         assert_eq!(folder.run(refused).code, 2, "{refused:?}");
     }
     let sent = folder.run(&["signal", "o-1", "paid", "7", "--dedup", "x"]);
-    assert_eq!(sent.stdout, "run o-1: paid is delivered\n");
+    assert_eq!(sent.stdout, "run o-1: paid is in its inbox, for its next wait of that name\n");
     let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
     assert_eq!(client.result(&run).await.unwrap(), 7);
     assert!(client.run::<u32, Failure>("o-2").await.unwrap().is_none());
-    assert_eq!(folder.json(&["signal", "o-1", "paid", "7", "--dedup", "x"])["delivered"], false);
+    assert_eq!(folder.json(&["signal", "o-1", "paid", "7", "--dedup", "x"])["delivery"], "duplicate");
+    let late = folder.run(&["signal", "o-1", "paid", "8"]);
+    assert_eq!((late.code, late.stdout.as_str()), (1, "run o-1: it has ended, so paid was not sent\n"));
+    let early = folder.run(&["signal", "o-2", "paid", "8"]);
+    assert_eq!(early.stdout, "run o-2: there is none yet; paid is kept for 30 days, if it starts\n");
+    worker.shutdown().await;
+    // Without a worker it is not missed before something has come for it.
+    client.start(ORDER, "o-3", &"tea".to_owned()).await.unwrap();
+    let listed = folder.run(&["jobs", "--runs"]).stdout;
+    assert!(listed.contains("ready, unserved"), "{listed}");
+}
+
+/// Its journal has one step less than that of `ORDER`.
+const SHORT: Durable<String, u32, Failure> = Durable::new("order", 1, Duration::from_secs(600), &short);
+async fn short(cx: Cx<'_>, _what: String) -> Result<u32, Failure> {
+    Ok(cx.signal(PAID).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cancels_a_blocked_run_is_told_that_it_must_wait() {
+    let (folder, client, worker) = waiting().await;
+    worker.shutdown().await;
+    let worker = Worker::builder(&client).durable(SHORT).start().unwrap();
+    client.signal("o-1", PAID, &7).await.unwrap();
+    wait_until("it is blocked", || folder.json(&["job", "o-1"])["state"] == "blocked");
+    let said = folder.run(&["cancel", "o-1"]).stdout;
+    let wanted =
+        "run o-1: it is blocked: it is asked to stop once it can go on; --terminate ends it now, without its undos\n";
+    assert_eq!(said, wanted);
     worker.shutdown().await;
 }
 

@@ -1,6 +1,6 @@
-//! `signal`, `entries` and `inbox`: what is sent to runs, and what they have recorded.
+//! `signal`, `entries`, `inbox` and `shown`: what is sent to runs, and what they have recorded and show.
 
-use towpath_core::store::{Arrival, Delivery};
+use towpath_core::store::{Arrival, Showing};
 use towpath_core::{Label, RunId};
 
 use crate::args::Args;
@@ -32,8 +32,7 @@ impl<S: Subject> Runner<S> {
             lines.push(format!("{} answers for {} signals", reply.items.len(), names.len()));
         }
         lines.extend(names.iter().zip(&reply.items).map(|(name, delivery)| match delivery {
-            Ok(Delivery::Delivered) => format!("{name} delivered"),
-            Ok(Delivery::Duplicate) => format!("{name} duplicate"),
+            Ok(delivery) => format!("{name} {}", delivery.word()),
             Err(refusal) => format!("{name} refused: {refusal}"),
         }));
         Ok(count_same(lines))
@@ -48,6 +47,18 @@ impl<S: Subject> Runner<S> {
         args.finish()?;
         match self.subject.store().entries(job, chapter, from, limit).await {
             Ok(entries) => Ok(entries.iter().map(|entry| self.say().entry(entry)).collect()),
+            Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    /// `shown order-1` is what the run publishes, `shown order-1 u1` its answer to that update.
+    pub(super) async fn shown(&mut self, mut args: Args) -> Answer {
+        let run = parsed(RunId::new(&args.word("a run")?))?;
+        let name = args.word_maybe()?.unwrap_or_else(|| Showing::PUBLISHED.to_owned());
+        args.finish()?;
+        match self.subject.store().shown(run, name).await {
+            Ok(Some(shown)) => Ok(vec![self.say().shown(&shown)]),
+            Ok(None) => Ok(vec!["nothing".to_owned()]),
             Err(error) => Ok(self.refused(&error)),
         }
     }

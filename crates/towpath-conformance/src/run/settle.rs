@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Undecided};
+use towpath_core::store::{Closing, Counters, Durability, Ending, Head, Move, Settle, Showing, Undecided};
 use towpath_core::{
     End, Fence, GraphEnd, Label, NewAppend, Payload, PreparedAppend, Report, Retry, RunCommit, Timestamp,
     settle_decision, settle_report, settle_rescued, settle_run,
@@ -61,6 +61,7 @@ pub(super) fn read_settles(
                 let nodes = read_appended(names, &name, &nested)?;
                 let mut settle = read_settle(held, &mut args, now, nodes)?;
                 settle.journal = args.read("journal", read_journal)?.unwrap_or_default();
+                settle.shows = read_shows(&mut args)?;
                 settle.read = args.number("read")?;
                 args.finish()?;
                 out.push((name, settle));
@@ -126,7 +127,7 @@ fn read_settle(
             return Ok(raw(held.fence(), Move::Close(closing)));
         }
         ("stay", Held::Job(head)) => {
-            return Ok(settle_run(head, RunCommit { journal: Vec::new(), read: None, then: None }));
+            return Ok(settle_run(head, RunCommit::default()));
         }
         ("stay", held) => return Ok(Settle::stay(held.fence(), Vec::new())),
         ("ok", Held::Decision(_)) => return Ok(plain_success(held)),
@@ -187,6 +188,20 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
         },
         other => return Err(ScriptError::new(format!("{other:?} is no report of a handler"))),
     })
+}
+
+/// `publish={"at":3}`, `answer=u1:7`.
+fn read_shows(args: &mut Args) -> Result<Vec<Showing>, ScriptError> {
+    let showing = |name: &str, text: &str| Showing { name: name.to_owned(), payload: read_payload(text) };
+    let published = args.raw("publish").map(|text| showing(Showing::PUBLISHED, &text));
+    let answer = match args.raw("answer") {
+        None => None,
+        Some(text) => match text.split_once(':') {
+            Some((name, answer)) => Some(showing(name, answer)),
+            None => return Err(ScriptError::new(format!("{text:?} is no answer: say answer=UPDATE:VALUE"))),
+        },
+    };
+    Ok(published.into_iter().chain(answer).collect())
 }
 
 /// `[1,{"n":2}]` is two entries; anything else is one.

@@ -84,12 +84,18 @@ impl Tables {
             priority: row.new.priority,
             state: self.state(key),
             due: self.later_by_job.get(&key).copied().filter(|due| *due < Timestamp::NEVER),
+            parked: self.is_parked(key),
             counters: self.counters(key),
             node: self.node_ref(key),
             enqueued_at: row.enqueued_at,
             started_at: ended.map_or(running.map(|row| row.started_at), |row| row.started_at),
             ended_at: ended.map(|row| row.ended_at),
         })
+    }
+
+    fn is_parked(&self, key: Key) -> bool {
+        let due = self.later_by_job.get(&key);
+        due.and_then(|due| self.later.get(&(*due, key))).is_some_and(|row| row.parked)
     }
 
     fn job_detail(&self, id: JobId) -> Option<JobDetail> {
@@ -323,6 +329,7 @@ impl Tables {
             arrivals: self.arrival.len() as u64,
             undos: self.undo.len() as u64,
             keys: self.unique.len() as u64,
+            shown: self.shown.len() as u64,
         }
     }
 }

@@ -86,12 +86,16 @@ impl Transaction<'_> {
         }
     }
 
-    /// Deletes what a run has recorded and what has arrived for it.
+    /// Deletes what a run has recorded and shown, and what has arrived for it.
     fn delete_journal(&mut self, job: Key, run: &RunId) {
         let tables = &mut *self.tables;
         let entries = tables.entry.range((job, 0, 0)..=(job, u32::MAX, u32::MAX));
         for entry in entries.map(|(place, _)| *place).collect::<Vec<_>>() {
             tables.entry.remove(&entry);
+        }
+        let shown = tables.shown.range((job, String::new())..(job + 1, String::new()));
+        for place in shown.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
+            tables.shown.remove(&place);
         }
         for seq in tables.arrivals_of(run).map(|(seq, _)| seq).collect::<Vec<_>>() {
             self.delete_arrival(run.clone(), seq);

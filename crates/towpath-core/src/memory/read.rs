@@ -7,7 +7,7 @@ use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, Upstream, Wanted};
 
 use super::tables::{Key, Tables};
 
@@ -101,6 +101,11 @@ impl Tables {
             at: row.at,
         });
         arrivals.take(limit.min(limits::PAGE_MAX) as usize).collect()
+    }
+
+    pub(super) fn shown(&self, run: &RunId, name: String) -> Option<Shown> {
+        let job = *self.run_by_id.get(run)?;
+        self.shown.get(&(job, name)).cloned()
     }
 
     pub(super) fn how_ended(&self, id: JobId) -> Option<Ended> {

@@ -4,7 +4,7 @@ use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 use crate::lifecycle::End;
 use crate::payload::Payload;
-use crate::store::{Closing, Counters, Ending, Move, Renewal, Settle, Settled};
+use crate::store::{Closing, Counters, Ending, Move, Renewal, Settle, Settled, Showing, Shown};
 use crate::time::Timestamp;
 
 use super::Transaction;
@@ -46,6 +46,7 @@ impl Transaction<'_> {
                 return Settled::Unread;
             }
             self.append_entries(job, item.journal);
+            self.show(job, item.shows);
         }
         if let Move::Stay { counters } = then {
             if let (Some(row), Some(counters)) = (self.tables.running.get_mut(&job), counters) {
@@ -96,6 +97,13 @@ impl Transaction<'_> {
             self.tables.entry.insert((job, run.chapter, run.entries), EntryRow { payload, at: self.now });
             run.entries += 1;
         }
+    }
+
+    /// Writes what a run shows.
+    pub(super) fn show(&mut self, job: Key, shows: Vec<Showing>) {
+        let at = self.now;
+        let shows = shows.into_iter().map(|Showing { name, payload }| ((job, name), Shown { payload, at }));
+        self.tables.shown.extend(shows);
     }
 
     /// Begins a run's next chapter.

@@ -23,11 +23,15 @@ impl Transaction<'_> {
         if key.as_ref().is_some_and(|key| self.tables.arrival_by_dedup.contains(key)) {
             return Ok(Delivery::Duplicate);
         }
+        let job = self.tables.run_by_id.get(&run).copied();
+        if job.is_some_and(|job| self.tables.ended.contains_key(&job)) {
+            return Ok(Delivery::Ended);
+        }
         if self.tables.arrivals_of(&run).count() >= limits::INBOX_MAX as usize {
             return Err(Refusal::InboxFull { run, max: limits::INBOX_MAX });
         }
         self.keep_arrival(Arrival { run, name, dedup, payload });
-        Ok(Delivery::Delivered)
+        Ok(if job.is_some() { Delivery::Delivered } else { Delivery::Kept })
     }
 
     fn keep_arrival(&mut self, arrival: Arrival) {

@@ -10,7 +10,7 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, StopLine, Versions};
+use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions};
 use crate::time::Timestamp;
 
 use super::unique::{Scope, UniqueRow};
@@ -50,6 +50,8 @@ pub(super) struct Tables {
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,
     pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
+    /// What runs show to their clients, by name.
+    pub(super) shown: BTreeMap<(Key, String), Shown>,
     pub(super) arrival: BTreeMap<(RunId, Key), ArrivalRow>,
     pub(super) arrival_by_dedup: BTreeSet<(RunId, String)>,
     pub(super) arrival_prune_at: BTreeSet<(Timestamp, Key, RunId)>,

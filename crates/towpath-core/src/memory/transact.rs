@@ -7,7 +7,7 @@ use super::tables::With;
 
 impl Transaction<'_> {
     pub(super) fn transact(&mut self, work: Transact) -> StoreResult<Transacted> {
-        let Transact { fence, mut journal, body } = work;
+        let Transact { fence, mut journal, shows, body } = work;
         let Ok(body) = body.downcast::<MemoryBody>() else { return Ok(Transacted::WrongDatabase) };
         let held = self.tables.running_under(fence).is_some_and(|running| running.with == With::Handler);
         if !held || !self.tables.run.contains_key(&fence.key) {
@@ -19,6 +19,7 @@ impl Transaction<'_> {
             running.counters.crashes = 0;
         }
         self.append_entries(fence.key, journal);
+        self.show(fence.key, shows);
         Ok(Transacted::Done)
     }
 }

@@ -23,9 +23,9 @@ pub enum Interrupt {
         /// What is wrong with it.
         problem: String,
     },
-    /// An input has no stored form.
+    /// A value has no stored form.
     Unencodable {
-        /// What it is an input of.
+        /// Which.
         name: String,
         /// What is wrong with it.
         problem: String,
@@ -190,7 +190,7 @@ impl fmt::Display for Interrupt {
             Self::Undecodable { pos, op, problem } => {
                 write!(f, "the recorded outcome of operation {pos}, {op}, does not fit the code: {problem}")
             }
-            Self::Unencodable { name, problem } => write!(f, "the input of {name} cannot be stored: {problem}"),
+            Self::Unencodable { name, problem } => write!(f, "{name} cannot be stored: {problem}"),
             Self::Missing { what } => f.write_str(what),
             Self::Panicked { text } => write!(f, "the function panicked: {text}"),
         }

@@ -15,6 +15,7 @@ use super::record::Record;
 use super::waker;
 use crate::fingerprint::mix;
 use crate::name::Label;
+use crate::payload::Payload;
 use crate::store::{Child, Parent};
 use crate::time::Timestamp;
 
@@ -42,8 +43,13 @@ pub enum Wants {
     },
     /// An instant.
     Instant(Timestamp),
-    /// The next signal of this name.
-    Signal(Label),
+    /// The next signal of this name that fits. One that does not is left for another wait, or for other code.
+    Signal {
+        /// Its name.
+        label: Label,
+        /// Whether what it carries means anything to this wait, or why not.
+        fits: Fits,
+    },
     /// That a child ends, which is started first. It is started even if nobody waits for it any more by then, and is to be
     /// cancelled after that.
     Child {
@@ -55,6 +61,9 @@ pub enum Wants {
         child: Child,
     },
 }
+
+/// Whether an outcome means anything to who waits for it, or why not.
+pub type Fits = fn(&Outcome) -> Result<(), String>;
 
 /// Work to start, once what caused it is on disk.
 pub struct Command {
@@ -102,6 +111,8 @@ pub(super) struct State {
     pub(super) must_commit: bool,
     /// How many lines the journal has, as the function sees it.
     pub(super) lines: usize,
+    /// What the function shows to clients since the last pass, by name.
+    shows: BTreeMap<String, Payload>,
     /// What the function asks its next chapter to begin with.
     renewal: Option<Outcome>,
     closed: Vec<Pos>,
@@ -129,7 +140,7 @@ struct Slot {
 enum SlotKind {
     Work,
     Timer(Timestamp),
-    Signal(Label),
+    Signal(Label, Fits),
     Child(Label, Child),
 }
 
@@ -162,6 +173,7 @@ impl Ops {
             memo: HashMap::new(),
             is_patched: false,
             must_commit: false,
+            shows: BTreeMap::new(),
             renewal: None,
             closed: Vec::new(),
             lost: Vec::new(),
@@ -272,6 +284,22 @@ impl Ops {
         drop((slot, command));
     }
 
+    /// Whether what the function shows now is news: of what the journal has, its clients were shown with the commit of that.
+    pub fn shows_news(&self) -> bool {
+        let mut state = self.lock();
+        state.touched = true;
+        self.is_on_turn(&mut state) && state.interrupt.is_none() && !state.replays
+    }
+
+    /// Shows something to clients, with the next commit; what was shown under the name before is gone.
+    pub fn show(&self, name: String, payload: Payload) {
+        if self.shows_news() {
+            let mut state = self.lock();
+            state.must_commit = true;
+            state.shows.insert(name, payload);
+        }
+    }
+
     /// Asks for the next chapter.
     pub fn renew(&self, input: Outcome) {
         self.lock().renewal.get_or_insert(input);
@@ -364,9 +392,9 @@ impl State {
                 due_of_entry = Some(due);
                 (SlotKind::Timer(due), true)
             }
-            Wants::Signal(label) => {
+            Wants::Signal { label, fits } => {
                 self.signals.entry(label.clone()).or_default().insert(pos);
-                (SlotKind::Signal(label), true)
+                (SlotKind::Signal(label, fits), true)
             }
             Wants::Child { work, label, child } => {
                 if !is_done && !self.record.is_started(pos) {
@@ -401,7 +429,7 @@ impl State {
             SlotKind::Timer(due) => {
                 self.timers.remove(&(*due, pos));
             }
-            SlotKind::Signal(label) | SlotKind::Child(label, _) => {
+            SlotKind::Signal(label, _) | SlotKind::Child(label, _) => {
                 if let Some(waits) = self.signals.get_mut(label) {
                     waits.remove(&pos);
                     if waits.is_empty() {
@@ -428,7 +456,7 @@ impl State {
                 self.children.remove(&pos);
             }
             // The end of a child that was waited for elsewhere before.
-            SlotKind::Signal(label) if label.as_str().starts_with(Parent::PREFIX) => {
+            SlotKind::Signal(label, _) if label.as_str().starts_with(Parent::PREFIX) => {
                 self.children.retain(|_, awaited| awaited != label);
             }
             _ => {}
@@ -438,6 +466,14 @@ impl State {
 
     pub(super) fn is_waiting(&self, pos: Pos) -> bool {
         self.open.get(&pos).is_some_and(|slot| slot.ready.is_none())
+    }
+
+    /// What tells whether a signal fits the wait at a place; `None` if that waits for something else.
+    pub(super) fn fits(&self, pos: Pos) -> Option<Fits> {
+        match self.open.get(&pos).map(|slot| &slot.kind) {
+            Some(SlotKind::Signal(_, fits)) => Some(*fits),
+            _ => None,
+        }
     }
 
     pub(super) fn is_interrupted(&self) -> bool {
@@ -491,6 +527,15 @@ impl State {
 
     pub(super) fn take_closed(&mut self) -> Vec<Pos> {
         std::mem::take(&mut self.closed)
+    }
+
+    pub(super) fn take_shows(&mut self) -> BTreeMap<String, Payload> {
+        std::mem::take(&mut self.shows)
+    }
+
+    /// How many bytes it shows since the last pass.
+    pub(super) fn shown_bytes(&self) -> usize {
+        self.shows.iter().map(|(name, payload)| name.len() + payload.bytes.len()).sum()
     }
 
     pub(super) fn take_lost(&mut self) -> Vec<Lost> {

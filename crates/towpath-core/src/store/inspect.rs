@@ -148,6 +148,8 @@ pub struct JobLine {
     pub state: State,
     /// When it falls due, while it is ready; `None` if it could be claimed, or waits for a signal only.
     pub due: Option<Timestamp>,
+    /// Whether it is a run that has left its worker until something comes for it, or until `due`.
+    pub parked: bool,
     /// Its counters.
     pub counters: Counters,
     /// Its place in a graph.
@@ -158,6 +160,28 @@ pub struct JobLine {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+}
+
+impl JobLine {
+    /// Whether a worker could claim it at this instant, by the store's clock.
+    pub fn is_claimable(&self, now: Timestamp) -> bool {
+        self.state == State::Ready && self.due.map_or(!self.parked, |due| due <= now)
+    }
+
+    /// How it stands, in the words of people: of what is ready, and could not be claimed yet, the state says less than
+    /// what it waits for. A run is *parked*; a job is *scheduled* before its first attempt, *retrying* after a failure
+    /// and else *sleeping*.
+    pub fn word(&self, now: Timestamp) -> &'static str {
+        if self.state != State::Ready || self.is_claimable(now) {
+            return self.state.word();
+        }
+        match (self.counters.failures, self.counters.attempt) {
+            _ if self.parked => "parked",
+            (0, 0) => "scheduled",
+            (0, _) => "sleeping",
+            _ => "retrying",
+        }
+    }
 }
 
 /// A job with everything about it.
@@ -444,4 +468,6 @@ pub struct Census {
     pub undos: u64,
     /// Rows of unique keys.
     pub keys: u64,
+    /// Rows of what runs show.
+    pub shown: u64,
 }

@@ -117,11 +117,32 @@ pub struct Signalled {
     pub items: Vec<Result<Delivery, Refusal>>,
 }
 
-/// What became of an accepted signal.
+/// What became of a signal that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It is in the run's inbox.
+    /// It is in the inbox of a run that has not ended, for the first wait of its name.
     Delivered,
+    /// No run has this id. It is kept for [`KEEP_ARRIVAL`](crate::defaults::KEEP_ARRIVAL), and is there if one starts.
+    Kept,
     /// One with its dedup key was there already.
     Duplicate,
+    /// The run has ended: nobody would take it, and nothing was written.
+    Ended,
+}
+
+impl Delivery {
+    /// Its word, in a store's text and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Kept => "kept",
+            Self::Duplicate => "duplicate",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// What a word says.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Delivered, Self::Kept, Self::Duplicate, Self::Ended].into_iter().find(|known| known.word() == word)
+    }
 }

@@ -6,12 +6,16 @@ use std::fmt;
 use crate::id::Fence;
 use crate::payload::Payload;
 
+use super::show::Showing;
+
 /// A piece of a run that is done inside the store's own database.
 pub struct Transact {
     /// The claim under which it is done. A stale one does nothing.
     pub fence: Fence,
     /// Lines of the journal that come before it.
     pub journal: Vec<Payload>,
+    /// What the run shows with it.
+    pub shows: Vec<Showing>,
     /// What to do, of the type that the store names: [`MemoryBody`] for the one in memory.
     pub body: Box<dyn Any + Send>,
 }

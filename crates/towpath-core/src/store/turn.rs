@@ -18,6 +18,7 @@ use super::child::Telling;
 use super::enqueue::Refusal;
 use super::error::{StoreError, StoreErrorKind};
 use super::served::Served;
+use super::show::Showing;
 
 /// One exchange of a worker with the store.
 ///
@@ -68,6 +69,7 @@ impl Turn {
             let max = limits::ENTRY_BYTES_MAX;
             return invalid(format!("it appends an entry of {bytes} bytes to a journal, at most {max} are allowed"));
         }
+        self.settle.iter().flat_map(|settle| &settle.shows).try_for_each(Showing::check)?;
         let mut seen = HashSet::with_capacity(self.settle.len());
         match self.settle.iter().find(|settle| !seen.insert(settle.fence.key)) {
             Some(twice) => invalid(format!("it settles the job with the key {} twice", twice.fence.key)),
@@ -301,6 +303,8 @@ pub struct Settle {
     pub if_cancelled: Option<Ending>,
     /// What a run's journal gains with it, in order, whichever of the two moves is made.
     pub journal: Vec<Payload>,
+    /// What a run shows with it, whichever of the two moves is made; of one name the last counts.
+    pub shows: Vec<Showing>,
     /// What its graph gains with it ([`Settle::appends`]).
     pub append: Option<Box<Appending>>,
     /// How many arrivals of the run the worker has read. If more are there, its end is refused
@@ -313,7 +317,16 @@ pub struct Settle {
 impl Settle {
     /// A move without an alternative, a journal or a look at the inbox.
     pub fn new(fence: Fence, then: Move, durability: Durability) -> Self {
-        Self { fence, then, if_cancelled: None, journal: Vec::new(), append: None, read: None, durability }
+        Self {
+            fence,
+            then,
+            if_cancelled: None,
+            journal: Vec::new(),
+            shows: Vec::new(),
+            append: None,
+            read: None,
+            durability,
+        }
     }
 
     /// A run that goes on: its journal grows, and it stays with its worker.
@@ -344,7 +357,7 @@ impl Settle {
     /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
     pub fn is_of_run(&self) -> bool {
         let is_of_run = matches!(self.then, Move::Stay { .. } | Move::Park { .. } | Move::Renew(_));
-        is_of_run || !self.journal.is_empty() || self.read.is_some()
+        is_of_run || !self.journal.is_empty() || !self.shows.is_empty() || self.read.is_some()
     }
 
     /// What it adds to the bytes of a turn.
@@ -363,8 +376,9 @@ impl Settle {
             Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
+        let shows: usize = self.shows.iter().map(Showing::bytes).sum();
         let append = self.append.as_ref().map_or(0, |append| append.nodes.bytes());
-        64 + then + journal + append + self.if_cancelled.as_ref().map_or(0, ending)
+        64 + then + journal + shows + append + self.if_cancelled.as_ref().map_or(0, ending)
     }
 }
 

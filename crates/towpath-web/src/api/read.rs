@@ -75,7 +75,8 @@ pub(super) async fn job(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Pr
 
 async fn whole(ctx: &Ctx, detail: &JobDetail) -> Result<Response, Problem> {
     let attempts = ctx.app.client.inspect().attempts(detail.line.id).await?;
-    Ok(json(&JobWhole::of(ctx, detail, &attempts)))
+    let published = look::published(&ctx.app.client, detail).await?;
+    Ok(json(&JobWhole::of(ctx, detail, &attempts, published.as_ref())))
 }
 
 pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {

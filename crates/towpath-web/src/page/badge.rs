@@ -21,7 +21,7 @@ pub(crate) const SPRITE: &str = r##"<svg class="sprite" aria-hidden="true"><defs
 <symbol id="i-skipped" viewBox="0 0 16 16"><path d="m2 3 5 5-5 5M8.5 3l5 5-5 5" fill="none" stroke="currentColor" stroke-width="2"/></symbol>
 </defs></svg>"##;
 
-/// How a job stands, in the words of people: ready with a later due is scheduled, retrying or sleeping.
+/// How a job stands, in the words of people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     /// The class, by which it is coloured.
@@ -36,17 +36,14 @@ pub(crate) fn of_state(state: State) -> Look {
     Look { class: word, shape: word, word }
 }
 
-/// A run that is not due is parked, whatever it waits for.
-pub(crate) fn of_line(line: &JobLine, is_run: bool) -> Look {
-    if line.state != State::Ready || line.due.is_none_or(|due| due <= look::here_and_now()) {
+/// Ready with a later due is scheduled, retrying, sleeping or parked.
+pub(crate) fn of_line(line: &JobLine) -> Look {
+    let now = look::here_and_now();
+    if line.state != State::Ready || line.is_claimable(now) {
         return of_state(line.state);
     }
-    match (line.counters.failures, line.counters.attempt) {
-        _ if is_run => Look { class: "ready", shape: "later", word: "parked" },
-        (0, 0) => Look { class: "ready", shape: "later", word: "scheduled" },
-        (0, _) => Look { class: "ready", shape: "later", word: "sleeping" },
-        _ => Look { class: "retrying", shape: "later", word: "retrying" },
-    }
+    let word = line.word(now);
+    Look { class: if word == "retrying" { word } else { "ready" }, shape: "later", word }
 }
 
 pub(crate) fn of_graph(end: Option<GraphEnd>, stop: Option<StopReason>) -> Look {

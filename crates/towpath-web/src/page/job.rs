@@ -31,7 +31,7 @@ pub(super) async fn page(
     let detail = look::job(&ctx.app.client, &id).await?;
     let attempts = ctx.app.client.inspect().attempts(detail.line.id).await?;
     let is_served = match detail.line.state {
-        JobState::Ready => Workers::look(&ctx.app.client).await?.serve(&detail.line),
+        JobState::Ready => !Workers::look(&ctx.app.client).await?.miss(&detail.line),
         _ => true,
     };
     let run = match &detail.run {
@@ -42,7 +42,7 @@ pub(super) async fn page(
     let title = detail.run.as_ref().map_or_else(|| kind.to_string(), |run| run.id.to_string());
     let body = html! {
         div.head {
-            (badge::of_line(&detail.line, detail.run.is_some()).badge())
+            (badge::of_line(&detail.line).badge())
             h1 { (title) }
             div.acts { (act::of_job(&ctx, &detail)) }
         }

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use towpath::core::store::{JobLine, JobShape};
+use towpath::core::store::JobLine;
 
 use super::{Page, act, badge, empty, pager, when};
 use crate::api::read::{asked, list_jobs};
@@ -95,17 +95,8 @@ fn filters(ctx: &Ctx, query: &ListQuery) -> Markup {
     }
 }
 
-/// Jobs, a line each.
+/// Jobs or runs, a line each.
 pub(super) fn table(ctx: &Ctx, lines: &[JobLine]) -> Markup {
-    rows(ctx, lines, JobShape::Any)
-}
-
-/// Runs, a line each.
-pub(super) fn run_table(ctx: &Ctx, lines: &[JobLine]) -> Markup {
-    rows(ctx, lines, JobShape::Run)
-}
-
-fn rows(ctx: &Ctx, lines: &[JobLine], shape: JobShape) -> Markup {
     html! {
         div.wide { table.cards {
             thead { tr { th { "Job" } th { "State" } th { "Queue" } th.num { "Attempts" } th { "Enqueued" } th { "Started" } th.num { "Took" } } }
@@ -116,7 +107,7 @@ fn rows(ctx: &Ctx, lines: &[JobLine], shape: JobShape) -> Markup {
                         @if let Some(node) = &line.node { " " span.dim.small { "node " (node.name) } }
                         div.dim.small.mono { (line.id) }
                     }
-                    td { (badge::of_line(line, shape == JobShape::Run).badge()) @if let Some(due) = line.due.filter(|due| when::is_ahead(*due)) { " " span.dim.small { (when::ago(due)) } } }
+                    td { (badge::of_line(line).badge()) @if let Some(due) = line.due.filter(|due| when::is_ahead(*due)) { " " span.dim.small { (when::ago(due)) } } }
                     td data-l="queue" { (line.queue) }
                     td.num data-l="attempts" { (line.counters.attempt) @if line.counters.failures > 0 { span.dim { " (" (line.counters.failures) " failed)" } } }
                     td data-l="enqueued" { (when::ago(line.enqueued_at)) }

@@ -50,10 +50,10 @@ fn of_state(state: State) -> JobFilter {
     JobFilter { state: Some(state), ..JobFilter::default() }
 }
 
-/// Ready jobs that no living worker takes, by queue and kind.
+/// Jobs that could be claimed, and that no living worker takes, by queue and kind.
 fn unserved<'a>(ready: &'a [JobLine], workers: &Workers) -> BTreeMap<(&'a Queue, &'a Kind), usize> {
     let mut found = BTreeMap::new();
-    for line in ready.iter().filter(|line| !workers.serve(line)) {
+    for line in ready.iter().filter(|line| workers.miss(line)) {
         *found.entry((&line.queue, &line.kind)).or_insert(0) += 1;
     }
     found

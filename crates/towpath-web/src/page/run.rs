@@ -11,7 +11,7 @@ use towpath::{JobState, Timestamp};
 
 use super::{empty, pager, payload, when};
 use crate::app::Ctx;
-use crate::look::PageQuery;
+use crate::look::{self, PageQuery};
 use crate::options::Part;
 use crate::problem::Problem;
 
@@ -51,6 +51,7 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let store = ctx.app.client.store();
     let lines = store.entries(detail.line.id, run.chapter, from, LINES).await?;
     let signals = store.inbox(run.id.clone(), i64::MIN, SIGNALS).await?;
+    let published = look::published(&ctx.app.client, detail).await?;
     let told = read(&lines);
     let is_over = matches!(detail.line.state, JobState::Ended(_));
     let id = detail.line.id.to_string();
@@ -61,6 +62,13 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let last = from.saturating_add(u32::try_from(lines.len()).unwrap_or(u32::MAX));
     let kind = &detail.line.kind;
     Ok(html! {
+        @if let Some(shown) = &published {
+            section.card {
+                h2 { "Published" }
+                p.dim.small { (when::ago(shown.at)) }
+                (payload::payload(ctx, kind, Part::Published, &shown.payload))
+            }
+        }
         section.card {
             h2 { "Journal" }
             p.dim.small { "Lines " (from.saturating_add(1)) " to " (last) " of " (run.entries)

@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::html;
 use towpath::core::store::JobShape;
 
-use super::jobs::{ListQuery, run_table};
+use super::jobs::{self, ListQuery};
 use super::{Page, empty, pager};
 use crate::api::read::{asked, list_jobs};
 use crate::app::Ctx;
@@ -39,7 +39,7 @@ pub(super) async fn page(
         }
         section.card {
             @if lines.is_empty() { (empty("There are no runs like that.", "Start one with Client::start; its own id leads to it in the field at the top.")) }
-            @else { (run_table(&ctx, &lines)) }
+            @else { (jobs::table(&ctx, &lines)) }
         }
         (pager(newest, older))
     };

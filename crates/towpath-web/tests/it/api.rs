@@ -137,7 +137,7 @@ async fn a_signal_is_sent_once_per_key(subject: Subject) {
     let site = site(&subject.client).with("idempotency-key", "paid-1");
     let path = format!("/api/runs/{}/signals", part(NASTY));
     let sent = site.post(&path, json!({ "name": "paid", "payload": u64::MAX })).await;
-    assert_eq!(sent.json()["outcome"], "delivered");
+    assert_eq!(sent.json()["outcome"], "kept");
     // Another server, which has none of the answers of the first.
     let other = Site::new(&subject.client, WebOptions::default()).with("idempotency-key", "paid-1");
     let again = other.post(&path, json!({ "name": "paid", "payload": u64::MAX })).await;

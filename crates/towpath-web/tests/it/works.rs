@@ -41,6 +41,7 @@ pub(crate) const PAID: Signal<u32> = Signal::new("paid");
 
 const ORDER: Durable<String, String, Failure> = Durable::new("order", 1, Duration::from_secs(3_600), &order);
 async fn order(cx: Cx<'_>, who: String) -> Result<String, Failure> {
+    cx.publish(&who);
     let greeting = cx.step(GREET, &who).await?;
     let cents = cx.signal(PAID).await;
     Ok(format!("{greeting}, {cents}"))

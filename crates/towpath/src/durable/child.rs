@@ -247,7 +247,7 @@ impl<'r, T> ChildBuilder<'r, T> {
         let what = match what {
             Ok(what) => what,
             Err(problem) => {
-                cx.ops().interrupt(Interrupt::Unencodable { name: "a child".into(), problem });
+                cx.ops().interrupt(Interrupt::Unencodable { name: "the input of a child".into(), problem });
                 return Op::nowhere(cx.ops());
             }
         };

@@ -10,7 +10,9 @@ use std::pin::Pin;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, OpKind};
-use towpath_core::store::{Arrival, CancelNote, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal};
+use towpath_core::store::{
+    Arrival, CancelNote, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing,
+};
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
@@ -217,6 +219,28 @@ impl Client {
         let id = RunId::new(run)?;
         let job = self.inspect().run(id.clone()).await?;
         Ok(job.map(|job| RunHandle { id, job, placed: Placed::Existing, types: PhantomData }))
+    }
+
+    /// What a run has published last ([`Cx::publish`](crate::Cx::publish)), as the type that the function gives it; `None` if
+    /// it has published nothing, or there is no such run. Asking costs the run nothing.
+    ///
+    /// ```
+    /// # async fn look(client: towpath::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Some((done, of)) = client.published::<(u32, u32)>("import-7").await? {
+    ///     println!("{done} of {of}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if it is of another type. The name is no id, or the store could not be asked.
+    pub async fn published<T: DeserializeOwned>(&self, run: &str) -> Result<Option<T>, Error> {
+        let Some(shown) = self.store().shown(RunId::new(run)?, Showing::PUBLISHED.into()).await? else {
+            return Ok(None);
+        };
+        let read = shown.payload.decode();
+        read.map(Some).map_err(|e| Error::Decode { what: format!("what run {run} has published"), problem: e.problem })
     }
 
     /// Waits for a run's result.

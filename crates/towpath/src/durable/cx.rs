@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Ident, Interrupt, OpKind, Ops, Outcome, Request, Wants, Work};
-use towpath_core::{JobId, Label, RunId, Timestamp, fingerprint, limits};
+use towpath_core::store::Showing;
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp, fingerprint, limits};
 
 use super::frame::Run;
 use super::function::Durable;
@@ -192,7 +193,7 @@ impl<'r> Cx<'r> {
     ) -> Op<'r, T> {
         let pos = self.ops().claim();
         let unencodable = |problem: String| {
-            self.ops().interrupt(Interrupt::Unencodable { name: format!("step {name}"), problem });
+            self.ops().interrupt(Interrupt::Unencodable { name: format!("the input of step {name}"), problem });
             Op::nowhere(self.ops())
         };
         let input = match fingerprint(input) {
@@ -246,9 +247,8 @@ impl<'r> Cx<'r> {
         let place = Location::caller();
         let pos = self.ops().claim();
         let ident = Ident { kind: OpKind::Signal, name: name.to_string().into(), version: 0, input: 0 };
-        let wants = Wants::Signal(name);
-        let decode = |outcome: &Outcome| outcome.decode().map_err(|e| e.problem);
-        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decode)
+        let wants = Wants::Signal { label: name, fits: |outcome| decoded::<T>(outcome).map(|_| ()) };
+        Op::new(self.ops(), pos, Request { ident, wants, place: Some(place) }, decoded)
     }
 
     // ---- values -------------------------------------------------------------------------------
@@ -273,6 +273,40 @@ impl<'r> Cx<'r> {
     /// went by before the change.
     pub fn patched(&self, id: &str) -> bool {
         self.ops().patched(id)
+    }
+
+    /// Publishes a value: from the next commit of the run on, which follows at once, clients read it with
+    /// [`Client::published`](crate::Client::published). It takes the place of what was published before. It stays when the run
+    /// ends, and through later chapters. At most 1 MiB of JSON; a value that has no stored form blocks the run.
+    ///
+    /// It leaves no line in the journal, and costs no step. In replay it does nothing: what is replayed was published then.
+    ///
+    /// ```
+    /// # use towpath::{Cx, Failure};
+    /// async fn import(cx: Cx<'_>, files: Vec<String>) -> Result<usize, Failure> {
+    ///     for (done, file) in files.iter().enumerate() {
+    ///         cx.publish(&(done, files.len()));
+    ///         cx.run_with("import", file, |_, file| async move { import_one(&file).await }).await?;
+    ///     }
+    ///     Ok(files.len())
+    /// }
+    /// # async fn import_one(_: &str) -> Result<(), Failure> { Ok(()) }
+    /// ```
+    pub fn publish<T: Serialize + ?Sized>(&self, value: &T) {
+        if self.ops().shows_news() {
+            self.show(Showing::PUBLISHED.to_owned(), value, "the published value");
+        }
+    }
+
+    /// Shows something to clients, or blocks the run.
+    fn show<T: Serialize + ?Sized>(&self, name: String, value: &T, what: &str) {
+        let max = limits::PAYLOAD_BYTES_MAX;
+        let problem = match Payload::json(value) {
+            Ok(payload) if payload.bytes.len() <= max => return self.ops().show(name, payload),
+            Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
+            Err(e) => e.problem,
+        };
+        self.ops().interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
     }
 
     /// Registers a step that undoes what was done before: if the function fails, is cancelled or takes too long, undos
@@ -339,6 +373,10 @@ impl<'r> Cx<'r> {
     pub fn timeout<F: IntoFuture>(&self, limit: Duration, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
         join::timeout(self.sleep(limit), work)
     }
+}
+
+fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {
+    outcome.decode().map_err(|e| e.problem)
 }
 
 fn nothing(_: &Outcome) -> Result<(), String> {

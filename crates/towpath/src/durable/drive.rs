@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, seed_of};
-use towpath_core::store::{CancelNote, Claimed, RunHead, Settled};
+use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, Unfit, seed_of};
+use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Showing};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
 
 use super::frame::{self, How, RunEnd};
@@ -82,6 +82,8 @@ struct Driver {
     live: Live<RunEnd>,
     /// Lines that are not committed yet.
     pending: Vec<Payload>,
+    /// What clients are shown with the next commit, by name.
+    shows: BTreeMap<String, Payload>,
     must_commit: bool,
     /// How many lines the journal has, those that are not committed included.
     length: usize,
@@ -159,6 +161,7 @@ impl Drive {
             run,
             live,
             pending: Vec::new(),
+            shows: BTreeMap::new(),
             must_commit: false,
             length: written,
             in_flight: HashMap::new(),
@@ -207,7 +210,7 @@ async fn block(commits: &mut Commits, build: u64, interrupt: &Interrupt) -> Step
     let problem = limits::cut(&interrupt.to_string(), limits::ERROR_BYTES_MAX);
     tracing::error!(job = commits.fence.key, %problem, "a run is blocked");
     let then = Some(Report::Undecodable { problem, build });
-    commits.commit(RunCommit { journal: Vec::new(), read: None, then }).await;
+    commits.commit(RunCommit { then, ..RunCommit::default() }).await;
     Err(Leave::Over)
 }
 
@@ -238,8 +241,12 @@ impl Driver {
                     return block(&mut self.commits, self.build, &interrupt).await;
                 }
             };
-            let Pass { entries, must_commit, commands, closed, lost, ended, is_full } = pass;
+            let Pass { entries, must_commit, commands, shows, closed, lost, ended, is_full } = pass;
+            for Unfit { name, problem, .. } in self.live.take_unfit() {
+                tracing::warn!(run = %self.run.id, signal = %name, %problem, "a signal does not fit its wait, and stays in the inbox");
+            }
             self.write(entries)?;
+            self.shows.extend(shows);
             self.must_commit |= must_commit;
             self.drop_closed(&closed);
             if let Some(end) = ended {
@@ -315,15 +322,27 @@ impl Driver {
 
     // ---- commits ------------------------------------------------------------------------------
 
-    async fn commit(&mut self, then: Option<Report>) -> Step<Settled> {
-        let journal = std::mem::take(&mut self.pending);
+    /// What the next commit writes: lines of the journal, and what clients are shown.
+    fn take_pending(&mut self) -> (Vec<Payload>, Vec<Showing>) {
         self.must_commit = false;
+        let shows = std::mem::take(&mut self.shows).into_iter();
+        (std::mem::take(&mut self.pending), shows.map(|(name, payload)| Showing { name, payload }).collect())
+    }
+
+    async fn commit(&mut self, then: Option<Report>) -> Step<Settled> {
+        let (journal, shows) = self.take_pending();
         let read = then.as_ref().map(|_| u32::try_from(self.live.read()).unwrap_or(u32::MAX));
-        let kept = if matches!(then, Some(Report::Parked { .. }) | None) { Vec::new() } else { journal.clone() };
-        match self.commits.commit(RunCommit { journal, read, then }).await {
+        let kept = match then {
+            Some(Report::Parked { .. }) | None => None,
+            Some(_) => Some((journal.clone(), shows.clone())),
+        };
+        match self.commits.commit(RunCommit { journal, shows, read, then }).await {
             Settled::Done => Ok(Settled::Done),
             Settled::Unread => {
-                self.pending = kept;
+                if let Some((journal, shows)) = kept {
+                    self.pending = journal;
+                    self.shows = shows.into_iter().map(|showing| (showing.name, showing.payload)).collect();
+                }
                 Ok(Settled::Unread)
             }
             Settled::Stale | Settled::Cancelled | Settled::Refused => {

@@ -100,7 +100,7 @@ where
 }
 
 fn listen(ops: &Ops) -> Op<'static, CancelNote> {
-    let wants = Wants::Signal(Label::from_stored(CancelNote::NAME));
+    let wants = Wants::Signal { label: Label::from_stored(CancelNote::NAME), fits: |_| Ok(()) };
     let request = Request { ident: frame_ident(OpKind::Cancel), wants, place: None };
     let decode = |outcome: &Outcome| Ok(outcome.decode().unwrap_or_default());
     Op::new(ops, Pos::CANCEL, request, decode)
@@ -140,7 +140,7 @@ async fn wait_for_children(ops: &Ops) {
         let (pos, input) = (ops.claim(), u64::from(child.0));
         let ident =
             Ident { kind: OpKind::Signal, name: Parent::PREFIX.trim_end_matches('.').into(), version: 0, input };
-        let request = Request { ident, wants: Wants::Signal(label), place: None };
+        let request = Request { ident, wants: Wants::Signal { label, fits: |_| Ok(()) }, place: None };
         Op::new(ops, pos, request, |_| Ok(())).await;
     }
 }

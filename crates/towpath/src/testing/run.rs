@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::replay::{Entry, History, Outcome};
-use towpath_core::store::{CancelNote, ChildEnd};
+use towpath_core::replay::{Entry, History, Outcome, Unfit};
+use towpath_core::store::{CancelNote, ChildEnd, Showing};
 use towpath_core::{Cause, GraphEnd, ManualClock, MemoryStore, Payload, State, Timestamp};
 
 use super::shell::{ChildStub, Ended, Shell, child_stub};
@@ -62,6 +62,10 @@ pub struct TestRun<O, E> {
     pub began: BTreeMap<String, u32>,
     /// How much virtual time it took.
     pub took: Duration,
+    /// The signals that a wait of their name has passed over since they meant nothing to it, in the order of their plan.
+    pub unfit: Vec<Unfit>,
+    /// What it showed to clients in the end, by name.
+    shown: BTreeMap<String, Payload>,
     /// How long the journal was after each commit.
     commits_at: Vec<usize>,
 }
@@ -201,7 +205,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, earlier, commits_at, commits, began, now } =
+        let Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -225,7 +229,17 @@ where
             // A chapter that ends is followed by another.
             How::Overdue | How::Continued(_) => Err(RunError::TimedOut),
         };
-        TestRun { result, history, earlier, commits, began, took: now.since(START), commits_at }
+        TestRun {
+            result,
+            history,
+            earlier,
+            commits,
+            began,
+            took: now.since(START),
+            unfit: unfit.into_values().collect(),
+            shown,
+            commits_at,
+        }
     }
 
     /// Proves that a crash changes nothing: runs it once undisturbed, then dying before and after each of its commits in
@@ -258,6 +272,18 @@ where
     }
 }
 
+impl<O, E> TestRun<O, E> {
+    /// What the run published last ([`Cx::publish`](crate::Cx::publish)).
+    ///
+    /// # Panics
+    /// It is of another type.
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn published<T: DeserializeOwned>(&self) -> Option<T> {
+        let payload = self.shown.get(Showing::PUBLISHED)?;
+        Some(payload.decode().expect("what was published must be of the type that is asked for"))
+    }
+}
+
 /// Panics unless two runs came to the same.
 fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>, what: &str) {
     let lines = |run: &TestRun<O, E>| {
@@ -266,6 +292,7 @@ fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>,
     };
     assert_eq!(format!("{:?}", base.result), format!("{:?}", run.result), "{what} changes the result");
     assert_eq!(lines(base), lines(run), "{what} changes the journal");
+    assert_eq!(base.shown, run.shown, "{what} changes what clients are shown");
 }
 
 fn line(entry: &Entry) -> String {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{
-    Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Waits,
+    Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Unfit, Waits,
 };
 use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
@@ -31,6 +31,8 @@ pub(super) struct Ended {
     pub(super) commits: usize,
     pub(super) began: BTreeMap<String, u32>,
     pub(super) now: Timestamp,
+    pub(super) unfit: BTreeMap<i64, Unfit>,
+    pub(super) shown: BTreeMap<String, Payload>,
 }
 
 pub(super) struct Shell<'p> {
@@ -42,6 +44,9 @@ pub(super) struct Shell<'p> {
     committed_at: Timestamp,
     journal: Vec<Entry>,
     pending: Vec<Entry>,
+    /// What the run shows, and will with the next commit.
+    shown: BTreeMap<String, Payload>,
+    shows: BTreeMap<String, Payload>,
     at_work: BTreeMap<Pos, AtWork>,
     children: children::Children,
     /// Steps that have failed and are tried again at an instant.
@@ -57,6 +62,8 @@ pub(super) struct Shell<'p> {
     renewal: Option<(Outcome, Vec<i64>)>,
     /// Arrivals that earlier chapters have taken.
     gone: HashSet<i64>,
+    /// Signals that meant nothing to a wait.
+    unfit: BTreeMap<i64, Unfit>,
 }
 
 struct AtWork {
@@ -93,6 +100,8 @@ impl<'p> Shell<'p> {
             committed_at: START,
             journal: Vec::new(),
             pending: Vec::new(),
+            shown: BTreeMap::new(),
+            shows: BTreeMap::new(),
             at_work: BTreeMap::new(),
             children: children::Children::default(),
             waiting: BTreeMap::new(),
@@ -104,11 +113,12 @@ impl<'p> Shell<'p> {
             earlier: Vec::new(),
             renewal: None,
             gone: HashSet::new(),
+            unfit: BTreeMap::new(),
         };
         let end = shell.until_it_ends().await;
         let history = History { header: shell.header, entries: shell.journal };
-        let Shell { earlier, commits_at, commits, began, now, .. } = shell;
-        Ended { end, history, earlier, commits_at, commits, began, now }
+        let Shell { earlier, commits_at, commits, began, now, unfit, shown, .. } = shell;
+        Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown }
     }
 
     async fn until_it_ends(&mut self) -> RunEnd {
@@ -120,8 +130,10 @@ impl<'p> Shell<'p> {
             }
             self.deliver(&mut live, &mut done);
             let pass = live.pass(self.now).unwrap_or_else(|interrupt| panic!("the run is stopped: {interrupt}"));
-            let Pass { entries, must_commit, commands, closed, lost, ended, .. } = pass;
+            let Pass { entries, must_commit, commands, shows, closed, lost, ended, .. } = pass;
+            self.unfit.extend(live.take_unfit().into_iter().map(|unfit| (unfit.seq, unfit)));
             self.pending.extend(entries);
+            self.shows.extend(shows);
             for pos in closed {
                 if self.at_work.remove(&pos).is_none() {
                     self.waiting.retain(|key, _| key.1 != pos);
@@ -207,6 +219,7 @@ impl<'p> Shell<'p> {
             return false;
         }
         self.journal.append(&mut self.pending);
+        self.shown.append(&mut self.shows);
         self.committed_at = self.now;
         if let Some((input, taken)) = self.renewal.take() {
             self.renew(input, taken);
@@ -240,6 +253,7 @@ impl<'p> Shell<'p> {
     fn die(&mut self) {
         self.crash_at = None;
         self.pending.clear();
+        self.shows.clear();
         self.renewal = None;
         self.at_work.clear();
         self.waiting.clear();

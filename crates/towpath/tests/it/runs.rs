@@ -54,7 +54,12 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
     assert_eq!(transact(&subject, lost, "late").await, Transacted::Stale);
     assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake"]);
     assert_eq!(transact(&subject, claimed.head.fence, "moved").await, Transacted::Done);
-    let wrong = Transact { fence: claimed.head.fence, journal: Vec::new(), body: Box::new("of no database") };
+    let wrong = Transact {
+        fence: claimed.head.fence,
+        journal: Vec::new(),
+        shows: Vec::new(),
+        body: Box::new("of no database"),
+    };
     assert_eq!(store.transact(wrong).await.unwrap(), Transacted::WrongDatabase);
 
     // A signal that came too early for the wait is found by the park, one that comes later wakes it.
@@ -95,7 +100,12 @@ async fn transact(subject: &Subject, fence: Fence, what: &'static str) -> Transa
         }
         _ => Box::new(Box::new(move |_: &rusqlite::Connection| end()) as SqliteBody),
     };
-    subject.client.store().transact(Transact { fence, journal: vec![entry("before")], body }).await.unwrap()
+    subject
+        .client
+        .store()
+        .transact(Transact { fence, journal: vec![entry("before")], shows: Vec::new(), body })
+        .await
+        .unwrap()
 }
 
 fn entry(what: &str) -> Payload {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn written(key: i64, then: Option<Report>) -> Event {
-    let commit = RunCommit { journal: vec![Payload::json(&key).unwrap()], read: Some(0), then };
+    let commit = RunCommit { journal: vec![Payload::json(&key).unwrap()], read: Some(0), then, ..RunCommit::default() };
     Event::Commit { fence: job(key, 1).head.fence, commit }
 }
 

@@ -48,9 +48,8 @@ impl Driver {
             Err(problem) => return Err(Leave::Report(Report::Undecodable { problem, build: self.build })),
         };
         self.lengthen(1)?;
-        let journal = std::mem::take(&mut self.pending);
-        self.must_commit = false;
-        let work = Transact { fence: self.commits.fence, journal, body };
+        let (journal, shows) = self.take_pending();
+        let work = Transact { fence: self.commits.fence, journal, shows, body };
         match self.client.store().transact(work).await {
             Ok(Transacted::Done) => {}
             Ok(Transacted::Stale) => return Err(Leave::Over),

@@ -22,12 +22,12 @@ impl Writing {
         self.leaves = self.left == 0;
         if !self.leaves {
             self.left -= 1;
-            return RunCommit { journal, read: None, then: None };
+            return RunCommit { journal, ..RunCommit::default() };
         }
         let then = match self.park {
             Some(wait) => Report::Parked { until: Some(wait) },
             None => report.clone(),
         };
-        RunCommit { journal, read: Some(self.read), then: Some(then) }
+        RunCommit { journal, read: Some(self.read), then: Some(then), ..RunCommit::default() }
     }
 }
