@@ -25,6 +25,7 @@ mod schema;
 mod serve;
 mod signal;
 mod top;
+mod update;
 mod workers;
 
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ enum Command {
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
     Signal(signal::SignalCommand),
+    Update(update::UpdateCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
@@ -93,6 +95,7 @@ impl Cli {
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,
             Command::Signal(command) => command.run().await,
+            Command::Update(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),

@@ -53,6 +53,9 @@ pub const KEEP_GRAPH: Duration = Duration::from_secs(7 * 24 * 3_600);
 pub const KEEP_FAILED: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// How long a signal stays whose run is not there when it comes: as long as the people who would start it come back.
 pub const KEEP_ARRIVAL: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How long a run that begins a later chapter keeps an answer that nobody can ask for twice: whoever waits for it looks many
+/// times a second.
+pub const KEEP_ANSWER: Duration = Duration::from_secs(3_600);
 /// Rows that one prune deletes at most: short transactions.
 pub const PRUNE_BATCH: u32 = 1_000;
 /// Who does what the engine does by itself, as an audit line and a stop show it.

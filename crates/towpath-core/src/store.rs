@@ -25,6 +25,7 @@ mod show;
 mod signal;
 mod transact;
 mod turn;
+mod update;
 mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
@@ -51,7 +52,7 @@ pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
     Lease, Move, NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
-
+pub use update::{Asked, Asking};
 pub use wake::Wake;
 
 use std::any::Any;

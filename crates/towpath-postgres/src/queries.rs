@@ -233,7 +233,9 @@ queries! {
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
-    SettleRenew = "settle_renew" (INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    SettleRenew = "settle_renew" (
+        INT8, INT8, TEXT, TEXT, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY
+    );
     RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
     SettleShow = "settle_show" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);

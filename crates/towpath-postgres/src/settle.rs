@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use futures_util::future::{try_join, try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{
-    Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled,
+    Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled, Showing,
 };
 use towpath_core::{
-    End, GraphId, Incarnation, JobId, RetryLater, SkipKind, StopReason, Timestamp, UndoStep, fault, limits,
+    End, GraphId, Incarnation, JobId, RetryLater, SkipKind, StopReason, Timestamp, UndoStep, defaults, fault, limits,
 };
 use uuid::Uuid;
 
@@ -442,7 +442,10 @@ impl Plan {
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
         // The lines of the old chapters are written by now.
-        self.renewed.run(session, Query::SettleRenew, at).await?;
+        let old = (Timestamp::from_micros(now) - defaults::KEEP_ANSWER).as_micros();
+        let passing = (Showing::PASSING.to_string(), Showing::PAST_PASSING.to_string());
+        let to_forget: Params<'_> = &[&now, &old, &passing.0, &passing.1];
+        self.renewed.run(session, Query::SettleRenew, to_forget).await?;
         self.taken.run(session, Query::RenewArrivals, &[&Arrival::TAKEN]).await?;
         let mut told = told::tell(session, now, &self.tells).await?;
         told.append(hold_back(session, now, &self.stops).await?);

@@ -197,6 +197,7 @@ queries! {
     ShapeEdges = "shape_edges",
     ShapeNodes = "shape_nodes",
     ShownDelete = "shown_delete",
+    ShownForget = "shown_forget",
     ShownPut = "shown_put",
     ShownRead = "shown_read",
     StateCounts = "state_counts",

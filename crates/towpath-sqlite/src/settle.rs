@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled, Showing};
-use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
+use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, defaults, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -160,6 +160,9 @@ impl Tx<'_, '_> {
         let run = RunHead { chapter: old.chapter + 1, entries: 0, id: old.id };
         self.db.run(Query::RunRenew, params![job, run.chapter])?;
         self.append_entries(job, &run, std::slice::from_ref(first))?;
+        let old = (self.now - defaults::KEEP_ANSWER).as_micros();
+        let passing = params![job, Showing::PASSING.to_string(), Showing::PAST_PASSING.to_string(), old];
+        self.db.run(Query::ShownForget, passing)?;
         for seq in taken {
             if self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seq])? == 0 {
                 self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seq, Arrival::TAKEN])?;

@@ -1,5 +1,6 @@
 //! Writes what becomes of a job that a worker held, if its claim still holds.
 
+use crate::defaults;
 use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 use crate::lifecycle::End;
@@ -113,6 +114,10 @@ impl Transaction<'_> {
         let old = tables.entry.range((job, 0, 0)..(job, run.chapter, 0)).map(|(place, _)| *place).collect::<Vec<_>>();
         (run.chapter, run.entries) = (run.chapter + 1, 0);
         let id = run.id.clone();
+        let now = self.now;
+        tables.shown.retain(|(of, name), shown| {
+            *of != job || !name.starts_with(Showing::PASSING) || shown.at + defaults::KEEP_ANSWER > now
+        });
         old.iter().for_each(|place| {
             tables.entry.remove(place);
         });

@@ -286,7 +286,7 @@ impl Client {
         }
     }
 
-    async fn send(&self, arrival: Arrival) -> Result<Delivery, Error> {
+    pub(super) async fn send(&self, arrival: Arrival) -> Result<Delivery, Error> {
         let signalled = self.store().signal(vec![arrival]).await?;
         match signalled.items.into_iter().next() {
             Some(Ok(delivery)) => Ok(delivery),

@@ -35,5 +35,6 @@ mod two_processes;
 mod undo;
 mod unfit;
 mod unique;
+mod updates;
 mod within;
 mod workers;
