@@ -145,7 +145,8 @@ pub(crate) fn rules(line: Line, rules: &JobRules) -> Line {
 
 fn graph_rules(line: Line, rules: &GraphRules) -> Line {
     let span_of = |us: Option<u64>| us.map(|us| span::show(std::time::Duration::from_micros(us)));
-    line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us))
+    let retry = rules.retry.map(|retry| format!("{},{}", retry.attempts, span::show(retry.delay())));
+    line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us)).maybe("retry", retry)
 }
 
 /// How the undos of a graph stand; those that wait by what they guard and its rank.
@@ -259,8 +260,11 @@ impl Say<'_> {
                 .end(),
             Why::Stopped { reason } => line.word(format!("stopped to {reason}")).end(),
             Why::Deadline => line.word("overdue").end(),
-            Why::End { counts: ended, rules, undoing } => {
-                undos(graph_rules(line.word(counts(ended)), rules), undoing).end()
+            Why::End { counts: ended, rules, undoing, tries } => {
+                let line = undos(graph_rules(line.word(counts(ended)), rules), undoing);
+                let line = line.maybe("generation", tries.map(|tries| tries.generation));
+                let line = line.maybe("stop", tries.and_then(|tries| tries.stop));
+                line.word(if tries.is_some_and(|tries| tries.is_barred) { "barred" } else { "" }).end()
             }
         }
     }

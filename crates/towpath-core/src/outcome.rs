@@ -354,7 +354,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Renew(Renewal { counters, .. })
         | Move::Hold { counters }
         | Move::Park { counters, .. } => Some(*counters),
-        Move::Close(_) | Move::Undo(_) | Move::Stay { .. } => None,
+        Move::Close(_) | Move::Undo(_) | Move::Retry(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
     let unknown = JobRules::default();
@@ -380,12 +380,16 @@ fn told_of(settle: &Settle) -> Option<Box<Telling>> {
 /// What becomes of a job that came for a decision.
 pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
-        (Why::End { counts, rules, undoing }, _) => {
+        (Why::End { counts, rules, undoing, tries }, _) => {
             let end = undoing.verdict.unwrap_or_else(|| decide_end(counts));
             let tells = undecided.rules.tells();
-            match undoing.step(end) {
-                Some(step) => Move::Undo(step),
-                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
+            // Undos begin only once no retry is to come.
+            let tries = tries.as_ref().filter(|_| undoing.verdict.is_none());
+            let later = rules.retry.zip(tries).and_then(|(retry, tries)| retry.later(tries, end));
+            match (later, undoing.step(end)) {
+                (Some(later), _) => Move::Retry(later),
+                (None, Some(step)) => Move::Undo(step),
+                (None, None) => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
             }
         }
         (_, Some((end, cause))) => {

@@ -42,7 +42,7 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown};
@@ -140,8 +140,8 @@ pub trait Store: Send + Sync + 'static {
     fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>>;
 
     /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
-    /// that are due first, at most `limit`.
-    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>>;
+    /// that are due first, at most `limit`. And when the next one is due.
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;

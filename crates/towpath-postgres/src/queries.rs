@@ -107,6 +107,7 @@ queries! {
     EditTake = "edit_take" (INT8_ARRAY);
     EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
+    EndTries = "end_tries" (INT8_ARRAY);
     EndUndos = "end_undos" (INT8_ARRAY, INT4);
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (

@@ -8,14 +8,15 @@ use towpath_core::store::{
     Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled, Showing,
 };
 use towpath_core::{
-    End, GraphId, Incarnation, JobId, SkipKind, StopReason, Timestamp, UndoStep, defaults, fault, limits,
+    End, GraphId, Incarnation, JobId, RetryLater, SkipKind, StopReason, Timestamp, UndoStep, defaults, fault, limits,
 };
 use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
+use crate::retry::Retries;
+use crate::rows::{branches, cancel, job_key, json, signed, stop, stored, with};
 use crate::runs::{Journal, Run, Runs, Shows, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
@@ -68,6 +69,8 @@ pub(crate) struct Plan {
     closed: Closed,
     /// What `end` nodes do to the undos of their graphs.
     pub(crate) undos: Steps,
+    /// What `end` nodes of graphs decide that are tried again.
+    pub(crate) retries: Retries,
     /// Nodes that are put back as if they had not been claimed.
     refunded: Vec<i64>,
     /// Nodes whose end stops their graph.
@@ -236,6 +239,7 @@ impl Plan {
             Move::End(ending) => return self.end(ending, row, now, Settled::Done, news),
             Move::Close(closing) => return self.close(closing, row, now, news),
             Move::Undo(step) => return self.step_undos(step, row, now),
+            Move::Retry(later) => return self.retry_later(later, row, news),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => {
                 self.back.push(job);
@@ -410,6 +414,22 @@ impl Plan {
         self.nodes.push(end);
         self.nodes.extend(&step.start);
         self.undos.push(end, graph, step);
+        Ok(Settled::Done)
+    }
+
+    fn retry_later(&mut self, later: &RetryLater, row: &Row, news: &mut News) -> Result<Settled, Fault> {
+        let (with::END, Some(graph)) = (row.try_get(5)?, row.try_get::<_, Option<i64>>(8)?) else {
+            return Ok(Settled::Stale);
+        };
+        let end = row.try_get(0)?;
+        if matches!(stop(row.try_get(11)?), None | Some(StopReason::Fail)) {
+            self.nodes.push(end);
+            self.retries.push(end, graph, later);
+        } else {
+            // Somebody was quicker: it is decided anew.
+            self.back.push(end);
+            news.undecided = true;
+        }
         Ok(Settled::Done)
     }
 

@@ -174,7 +174,7 @@ impl Tx<'_, '_> {
         Ok((self.stop(graph)? != Some(StopReason::Prune)).then_some(graph))
     }
 
-    fn audit(&mut self, order: &Order, change: &Change, changed: &Changed) -> Result<(), Fault> {
+    pub(crate) fn audit(&mut self, order: &Order, change: &Change, changed: &Changed) -> Result<(), Fault> {
         let key = self.draw()?;
         let (action, target) = (change.action(), change.target());
         let row = params![key, self.now_us(), order.actor, order.reason, action, target, changed.to_string()];

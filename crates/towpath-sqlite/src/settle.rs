@@ -38,7 +38,7 @@ impl Tx<'_, '_> {
         let (then, answer) = self.choose(&mut held, item)?;
         let job = held.facts.key;
         let is_end = held.decide == Decide::End;
-        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
+        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_) | Move::Retry(_), false)) {
             return Ok(Settled::Stale);
         }
         let (mut unread, mut paused) = (false, false);
@@ -74,6 +74,7 @@ impl Tx<'_, '_> {
             }
             Move::Close(closing) => ended.extend(self.close(&held, closing)?),
             Move::Undo(step) => self.step_undos(&held.facts, step)?,
+            Move::Retry(later) => self.retry_later(&held.facts, later)?,
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
                 self.leave_undecided(job)?;

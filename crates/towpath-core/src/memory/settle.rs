@@ -36,7 +36,7 @@ impl Transaction<'_> {
             _ => (item.then, Settled::Done),
         };
         let is_end = self.tables.is_end(job);
-        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
+        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_) | Move::Retry(_), false)) {
             return Settled::Stale;
         }
         let mut unread = false;
@@ -67,6 +67,7 @@ impl Transaction<'_> {
             }
             Move::Close(closing) => self.close(job, closing, row.counters),
             Move::Undo(step) => self.step_undos(job, step),
+            Move::Retry(later) => self.retry_later(job, later),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => self.leave_undecided(job),
             Move::Again { after, counters, record } => {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::graph::{Count, GraphEnd, PreparedAppend, Role, UndoStep, Why};
+use crate::graph::{Count, GraphEnd, PreparedAppend, RetryLater, Role, UndoStep, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -144,6 +144,10 @@ pub enum Move {
     Close(Closing),
     /// It is the `end` of a graph that has undos: some start, and it waits for them; others end unrun.
     Undo(UndoStep),
+    /// It is the `end` of a graph that has failed and is tried again, as by [`Change::BeginRetry`](super::Change::BeginRetry) for what failed:
+    /// it waits, and whoever looks carries the retry on once it is due. Somebody's cancel goes before it: the end is then
+    /// decided anew.
+    Retry(RetryLater),
     /// It is a run and goes on: it stays with its worker, under the same claim. Its journal grows.
     Stay {
         /// Its counters from now on, if they change.
@@ -373,6 +377,7 @@ impl Settle {
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
             Move::Undo(step) => 16 * (step.start.len() + step.pass.len()),
+            Move::Retry(later) => later.reason.len(),
             Move::Renew(renewal) => renewal.first.bytes.len() + 8 * renewal.taken.len(),
             Move::Close(_) | Move::Stay { .. } | Move::Park { .. } | Move::Hold { .. } => 0,
         };
