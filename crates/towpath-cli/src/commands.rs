@@ -20,6 +20,7 @@ mod restart;
 mod resume;
 mod retry;
 mod run;
+mod runs;
 mod schedules;
 mod schema;
 mod serve;
@@ -62,6 +63,7 @@ enum Command {
     Requeue(requeue::RequeueCommand),
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
+    Runs(runs::Runs),
     Signal(signal::SignalCommand),
     Update(update::UpdateCommand),
     History(history::HistoryCommand),
@@ -94,6 +96,7 @@ impl Cli {
             Command::Requeue(command) => command.run().await,
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,
+            Command::Runs(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::Update(command) => command.run().await,
             Command::History(command) => command.run().await,

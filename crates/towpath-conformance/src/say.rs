@@ -435,6 +435,7 @@ fn run(run: &RunHead) -> String {
         .pair("run", &run.id)
         .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
         .count("entries", run.entries)
+        .maybe("paused", run.paused.then_some("yes"))
         .end()
 }
 
@@ -592,6 +593,7 @@ fn run_line(run: &RunLine) -> String {
         .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
         .count("entries", run.entries)
         .count("arrived", run.arrived)
+        .maybe("paused-by", run.paused.as_ref().map(|pause| &pause.actor))
         .end()
 }
 

@@ -13,6 +13,7 @@ mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
+mod pause;
 mod place;
 mod prune;
 mod read;

@@ -58,6 +58,8 @@ pub enum Report {
         /// Not longer than this; `None` for as long as it takes.
         until: Option<Duration>,
     },
+    /// It is a run that is paused. Not a failure: the attempt is refunded.
+    Held,
     /// It is a run and begins its next chapter, at once and with counters reset.
     Renewed {
         /// The first line of the new journal.
@@ -188,6 +190,10 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Parked { until } => {
             let counters = Counters { attempt: refunded.attempt, ..spent };
             (Move::Park { until, counters }, cancelled(counters, None))
+        }
+        Report::Held => {
+            let counters = Counters { attempt: refunded.attempt, ..spent };
+            (Move::Hold { counters }, cancelled(counters, None))
         }
         Report::Renewed { first, taken } => {
             (Move::Renew(Renewal { first, taken, counters: Counters::default() }), cancelled(spent, None))
@@ -346,6 +352,7 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
         | Move::Renew(Renewal { counters, .. })
+        | Move::Hold { counters }
         | Move::Park { counters, .. } => Some(*counters),
         Move::Close(_) | Move::Undo(_) | Move::Retry(_) | Move::Stay { .. } => None,
     };

@@ -209,7 +209,10 @@ queries! {
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
     RunArrived = "run_arrived" (INT8_ARRAY);
+    RunFind = "run_find" (TEXT_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
+    RunPause = "run_pause" (INT8, TEXT);
+    RunResume = "run_resume" (TEXT_ARRAY, INT8);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);

@@ -204,12 +204,12 @@ impl Holding<'_> {
     }
 }
 
-/// What a worker is told of a run: the last three columns of `held` and of `claim`.
+/// What a worker is told of a run: the last four columns of `held` and of `claim`.
 fn run_head(row: &Row) -> Result<Option<RunHead>, Fault> {
-    let at = row.len() - 3;
+    let at = row.len() - 4;
     let Some(id) = row.try_get::<_, Option<&str>>(at)? else { return Ok(None) };
     let (chapter, entries) = (count(row.try_get(at + 1)?), count(row.try_get(at + 2)?));
-    Ok(Some(RunHead { id: RunId::from_stored(id), chapter, entries }))
+    Ok(Some(RunHead { id: RunId::from_stored(id), chapter, entries, paused: row.try_get(at + 3)? }))
 }
 
 /// A row of `end_counts`: the graph and one count.

@@ -205,14 +205,17 @@ impl Plan {
         let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
         let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
         let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
-        if let (Settled::Done, Move::Renew(renewal)) = (answer, &item.then) {
-            self.renew(job, run, renewal);
+        match (answer, &item.then) {
+            (Settled::Done, Move::Renew(renewal)) => self.renew(job, run, renewal),
+            (Settled::Done, Move::Hold { counters }) => self.hold(run.held_until(now), row, *counters)?,
+            _ => {}
         }
         if matches!(answer, Settled::Done | Settled::Cancelled) {
             self.journal.append(job, run, &item.journal);
             self.shows.add(job, &item.shows);
         }
-        Ok(answer)
+        let goes_on = answer == Settled::Done && matches!(item.then, Move::Stay { .. });
+        Ok(if goes_on && run.is_paused() { Settled::Paused } else { answer })
     }
 
     fn make_move(
@@ -269,10 +272,22 @@ impl Plan {
                 self.put_back(job, place(row)?, renewal.counters, None, None);
                 self.lanes.push(row.try_get(9)?);
             }
+            // What becomes of it depends on its pause.
+            Move::Hold { .. } => {}
             Move::Stay { counters: None } => {}
             Move::Stay { counters: Some(counters) } => self.stays.add(job, *counters),
         }
         Ok(Settled::Done)
+    }
+
+    /// Puts a paused run where neither time nor a signal wakes it.
+    fn hold(&mut self, due: Option<i64>, row: &Row, counters: Counters) -> Result<(), Fault> {
+        self.note_refund(row, counters)?;
+        self.put_back(row.try_get(0)?, place(row)?, counters, due, None);
+        if due != Some(Timestamp::NEVER.as_micros()) {
+            self.lanes.push(row.try_get(9)?);
+        }
+        Ok(())
     }
 
     /// Begins a run's next chapter.

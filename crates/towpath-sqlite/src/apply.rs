@@ -28,6 +28,8 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Rearm { graph, generation, nodes, holding } => tx.rearm(*graph, *generation, nodes, holding)?,
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,
+            Change::PauseRun { run } => tx.pause_run(run, order)?,
+            Change::ResumeRun { run } => tx.resume_run(run)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };

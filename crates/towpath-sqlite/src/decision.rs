@@ -140,7 +140,7 @@ impl Tx<'_, '_> {
     pub(crate) fn run_head(&mut self, job: i64) -> Result<Option<RunHead>, Fault> {
         self.db.maybe(Query::RunRead, [job], |row| {
             let id: String = row.get(0)?;
-            Ok(RunHead { id: RunId::from_stored(&id), chapter: row.get(1)?, entries: row.get(2)? })
+            Ok(RunHead { id: RunId::from_stored(&id), chapter: row.get(1)?, entries: row.get(2)?, paused: row.get(3)? })
         })
     }
 

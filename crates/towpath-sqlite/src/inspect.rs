@@ -118,7 +118,8 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
 fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
     let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
     let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
-    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived }))
+    let paused = rows::pause(row, 33)?;
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused }))
 }
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {

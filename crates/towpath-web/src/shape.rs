@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
 use towpath::core::{Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, JobRules, Kind, Payload, Timestamp};
@@ -201,8 +201,23 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
+    paused: Option<RunPause>,
     published: Option<Shown>,
     published_at: Option<String>,
+}
+
+/// Who has paused a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunPause {
+    at: Option<String>,
+    actor: String,
+    why: String,
+}
+
+impl RunPause {
+    fn of(line: &PauseLine) -> Self {
+        Self { at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
+    }
 }
 
 impl Run {
@@ -212,6 +227,7 @@ impl Run {
             chapter: line.chapter,
             entries: line.entries,
             arrived: line.arrived,
+            paused: line.paused.as_ref().map(RunPause::of),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }

@@ -136,6 +136,9 @@ pub(super) fn job(
             "chapter": run.chapter,
             "entries": run.entries,
             "arrived": run.arrived,
+            "paused": run.paused.as_ref().map(|pause| {
+                json!({ "at": words::instant(pause.at), "actor": pause.actor, "why": pause.why })
+            }),
             "published": published.map(|shown| payload(&shown.payload)),
             "published_at": published.map(|shown| words::instant(shown.at)),
             "open": history.map(|history| journal::open(history).iter().map(open).collect::<Vec<_>>()),

@@ -127,6 +127,30 @@ async fn a_run_answers_a_shell_and_shows_what_it_publishes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_paused_and_resumed() {
+    let (folder, client, worker) = waiting().await;
+    assert_eq!(
+        folder.run(&["runs", "pause", "o-1", "--reason", "a look", "--actor", "ann"]).stdout,
+        "run o-1: paused\n"
+    );
+    let shown = folder.run(&["job", "o-1"]).stdout;
+    assert!(shown.contains("\npaused at ") && shown.contains(" by ann: a look\n"), "{shown}");
+    let paused = &folder.json(&["job", "o-1"])["run"]["paused"];
+    assert_eq!((&paused["actor"], &paused["why"]), (&"ann".into(), &"a look".into()));
+    assert_eq!(folder.json(&["runs", "resume", "o-1"])["outcome"], "resumed");
+    assert_eq!(folder.json(&["job", "o-1"])["run"]["paused"], serde_json::Value::Null);
+    assert_eq!(folder.json(&["audit"])[0]["action"], "resume run");
+    for refused in [&["runs", "pause", "nobody"][..], &["runs", "resume", "nobody"], &["runs", "pause", ""]] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    folder.run(&["signal", "o-1", "paid", "7"]);
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    client.result(&run).await.unwrap();
+    assert_eq!(folder.run(&["runs", "pause", "o-1"]).stdout, "run o-1: had ended already\n");
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_history_that_is_taken_away_replays() {
     let (folder, client, worker) = waiting().await;
     client.signal("o-1", PAID, &7).await.unwrap();

@@ -41,6 +41,11 @@ impl Transaction<'_> {
                     self.news.ready.insert(queue);
                     Changed::Unpaused
                 }
+                Change::PauseRun { run } => {
+                    let line = PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.pause_run(&run, line)
+                }
+                Change::ResumeRun { run } => self.resume_run(&run),
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
                 Change::BeginRetry { graph, mode, grace } => {
                     let (actor, why) = (actor.clone(), reason.clone());

@@ -120,6 +120,7 @@ impl Tables {
                 chapter: row.chapter,
                 entries: row.entries,
                 arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
+                paused: row.paused.clone(),
             }),
         })
     }

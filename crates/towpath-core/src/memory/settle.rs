@@ -53,7 +53,8 @@ impl Transaction<'_> {
             if let (Some(row), Some(counters)) = (self.tables.running.get_mut(&job), counters) {
                 row.counters = counters;
             }
-            return answer;
+            let is_paused = answer == Settled::Done && self.tables.is_paused(job);
+            return if is_paused { Settled::Paused } else { answer };
         }
         let Some(row) = self.take_running(job) else { return Settled::Stale };
         let undecided = self.tables.is_undecided(job);
@@ -84,6 +85,14 @@ impl Transaction<'_> {
             Move::Park { until, counters } => {
                 self.note_refund(job, &row, counters);
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
+            }
+            Move::Hold { counters } => {
+                self.note_refund(job, &row, counters);
+                if self.tables.is_paused(job) {
+                    self.set_aside(job, counters);
+                } else {
+                    self.make_ready(job, counters);
+                }
             }
             Move::Renew(renewal) => self.renew(job, renewal),
             // Answered above.

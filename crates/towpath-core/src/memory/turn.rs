@@ -112,6 +112,7 @@ impl Tables {
                 id: row.id.clone(),
                 chapter: row.chapter,
                 entries: row.entries,
+                paused: row.paused.is_some(),
             }),
         })))
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::graph::{Compensation, Condition, GraphEnd, GraphRules, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
@@ -224,6 +226,8 @@ pub struct RunLine {
     pub entries: u32,
     /// How many arrivals are kept of it, read or not.
     pub arrived: u32,
+    /// By whom it is paused, if it is.
+    pub paused: Option<PauseLine>,
 }
 
 /// An attempt that is kept.
@@ -378,8 +382,8 @@ pub struct QueueLine {
     pub paused: Option<PauseLine>,
 }
 
-/// A pause of a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A pause of a queue or a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseLine {
     /// Since when.
     pub at: Timestamp,

@@ -21,6 +21,7 @@ mod macros;
 mod misuse;
 mod onboarding;
 mod outage;
+mod pause_run;
 mod proof;
 mod publish;
 mod queues;
