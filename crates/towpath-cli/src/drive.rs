@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use towpath::core::State;
-use towpath::core::store::{Hint, HintStream};
+use towpath::core::store::{Hint, HintStream, StopLine};
+use towpath::core::{State, StopReason, Timestamp};
 use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
@@ -75,7 +75,10 @@ impl Drive<'_> {
                     Err(error) => return Err(CliError::failed("wait for the graph", error)),
                 },
                 hint = hints.next() => board.hint(hint, &mut hints).await?,
-                _ = tick.tick() => board.look(None).await?,
+                _ = tick.tick() => {
+                    board.look(None).await?;
+                    board.follow(self.graph).await?;
+                }
             }
         };
         let outcome = self.leave(outcome, worker, &mut signals, &hurry, &mut board, &mut events).await?;
@@ -154,6 +157,10 @@ struct Board<'a> {
     client: &'a Client,
     progress: Progress,
     open: HashMap<JobId, Open>,
+    /// Those that have ended, which run again if the graph is retried.
+    over: HashMap<JobId, Open>,
+    /// When the retry began that was told last.
+    retry_told: Option<Timestamp>,
     /// How long commands took that ended here. The store knows only since when a job is held.
     seen: HashMap<JobId, Duration>,
     /// The last trouble that was told.
@@ -170,15 +177,19 @@ struct Open {
 
 impl<'a> Board<'a> {
     fn new(client: &'a Client, progress: Progress, detail: &towpath::core::store::GraphDetail) -> Self {
-        let open = detail.nodes.iter().filter(|n| !matches!(n.state, State::Ended(_)));
-        let open =
-            open.map(|n| (n.job, Open { name: n.name.to_string(), is_undo: n.guards.is_some(), ..Open::default() }));
-        Self { client, progress, open: open.collect(), seen: HashMap::new(), trouble: None }
+        let (mut open, mut over) = (HashMap::new(), HashMap::new());
+        for node in &detail.nodes {
+            let nodes = if matches!(node.state, State::Ended(_)) { &mut over } else { &mut open };
+            let (name, is_undo) = (node.name.to_string(), node.guards.is_some());
+            nodes.insert(node.job, Open { name, is_undo, ..Open::default() });
+        }
+        Self { client, progress, open, over, retry_told: None, seen: HashMap::new(), trouble: None }
     }
 
     fn event(&mut self, event: Event) {
         match event {
             Event::Started { job, attempt } => {
+                self.reopen(job);
                 if let Some(node) = self.open.get_mut(&job) {
                     self.progress.started(&node.name, attempt, node.note.take());
                 }
@@ -225,6 +236,8 @@ impl<'a> Board<'a> {
         found.sort_by_key(|ended| ended.ended_at);
         for ended in found {
             let Some(node) = self.open.remove(&ended.id) else { continue };
+            let again = Open { name: node.name.clone(), is_undo: node.is_undo, ..Open::default() };
+            self.over.insert(ended.id, again);
             if node.is_undo && matches!(ended.state, State::Ended(End::Skipped(_))) {
                 self.progress.passed_over();
                 continue;
@@ -235,6 +248,42 @@ impl<'a> Board<'a> {
             };
             self.progress.ended(&NodeEnd { name: &node.name, state: ended.state, took: node.took, why });
             self.seen.extend(node.took.map(|took| (ended.id, took)));
+        }
+        Ok(())
+    }
+
+    /// A node that had ended runs again: its graph was retried.
+    fn reopen(&mut self, job: JobId) {
+        if let Some(node) = self.over.remove(&job) {
+            self.open.insert(job, node);
+            self.progress.reopened();
+        }
+    }
+
+    /// Once all that was open has ended, looks whether the graph waits to be tried again, or is.
+    async fn follow(&mut self, graph: GraphId) -> Result<(), CliError> {
+        if self.open.values().any(|node| !node.is_undo) {
+            return Ok(());
+        }
+        let detail = match self.client.inspect().graph(graph).await {
+            Ok(Some(detail)) if detail.line.end.is_none() => detail,
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_transient() => {
+                self.trouble(&error);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match &detail.stopped {
+            Some(StopLine { reason: StopReason::Retry, at, why, .. }) if self.retry_told != Some(*at) => {
+                self.progress.note(&format!("it has failed and is tried again: {why}"));
+                self.retry_told = Some(*at);
+            }
+            Some(_) => {}
+            None => {
+                let open = detail.nodes.iter().filter(|node| !matches!(node.state, State::Ended(_)));
+                open.for_each(|node| self.reopen(node.job));
+            }
         }
         Ok(())
     }

@@ -340,8 +340,10 @@ impl Say<'_> {
         lines.extend(graph.stopped.iter().map(|stop| {
             let line =
                 Line::new("  stopped").word(stop.reason.to_string()).word(&stop.actor).pair("at", self.at(stop.at));
+            let line = line.maybe("due", self.at_maybe(stop.due));
             line.maybe("why", (!stop.why.is_empty()).then(|| quoted(&stop.why))).end()
         }));
+        lines.extend(graph.rules.retry.map(|_| graph_rules(Line::new(" "), &graph.rules).end()));
         lines.extend(graph.restarts.iter().map(|restart| format!("  restarted as {}", self.names.of(*restart))));
         lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
         lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));

@@ -8,8 +8,8 @@ use towpath_core::store::{
     StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    Compensation, End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State,
-    StopReason, VerdictTable,
+    Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
+    RunId, State, StopReason, VerdictTable,
 };
 
 use crate::db::Db;
@@ -214,13 +214,15 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 14)?, actor: row.get(15)?, why: row.get(16)? })
+                let (at, due) = (rows::instant(row, 14)?, rows::instant_or_none(row, 17)?);
+                Some(StopLine { reason, at, actor: row.get(15)?, why: row.get(16)?, due })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 12)?, stopped))
+        let rules = rows::json(row, 18, |text| GraphRules::from_stored(Some(text)))?.unwrap_or_default();
+        Ok((line, rows::payload(row, 12)?, rules, stopped))
     })?;
-    let Some((line, input, stopped)) = found else { return Ok(None) };
+    let Some((line, input, rules, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
     let nodes = db.all(Query::GraphNodes, of_graph, |row| {
         let job = job_line(row)?;
@@ -251,7 +253,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         })
     })?;
     let restarts = db.all(Query::GraphRestarts, which, |row| rows::graph_id(row, 0))?;
-    Ok(Some(GraphDetail { line, input, stopped, restarts, nodes, edges }))
+    Ok(Some(GraphDetail { line, input, rules, stopped, restarts, nodes, edges }))
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {

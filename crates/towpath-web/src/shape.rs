@@ -294,8 +294,16 @@ pub(crate) struct GraphWhole {
     line: Graph,
     input: Option<Shown>,
     stopped: Option<Stop>,
+    retry: Option<TryAgain>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
+}
+
+/// How often a graph is tried when it fails.
+#[derive(Debug, Serialize)]
+struct TryAgain {
+    attempts: u32,
+    delay_us: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -304,11 +312,13 @@ struct Stop {
     at: Option<String>,
     actor: String,
     why: String,
+    due: Option<String>,
 }
 
 impl Stop {
     fn of(line: &StopLine) -> Self {
-        Self { reason: line.reason, at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
+        let (at, due) = (instant(line.at), instant_of(line.due));
+        Self { reason: line.reason, at, actor: line.actor.clone(), why: line.why.clone(), due }
     }
 }
 
@@ -383,6 +393,7 @@ impl GraphWhole {
             line: Graph::of(&detail.line),
             input: detail.input.as_ref().map(|input| Shown::of(ctx, &kind, Part::Input, input)),
             stopped: detail.stopped.as_ref().map(Stop::of),
+            retry: detail.rules.retry.map(|retry| TryAgain { attempts: retry.attempts, delay_us: retry.delay_us }),
             nodes: detail.nodes.iter().map(Node::of).collect(),
             edges: detail.edges.iter().map(Edge::of).collect(),
         }

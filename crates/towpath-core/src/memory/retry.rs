@@ -42,7 +42,8 @@ impl Transaction<'_> {
         let RetryLater { after, reason } = later;
         let change = Change::BeginRetry { graph: id, mode: RetryMode::Failed, grace: after };
         let actor = defaults::ACTOR.to_owned();
-        let line = StopLine { reason: StopReason::Retry, at: self.now, actor: actor.clone(), why: reason.clone() };
+        let (actor_shown, why) = (actor.clone(), reason.clone());
+        let line = StopLine { reason: StopReason::Retry, at: self.now, actor: actor_shown, why, due: None };
         let changed = self.begin_retry(id, RetryMode::Failed, self.now + after, line);
         let (action, target, outcome) = (change.action(), change.target(), changed.to_string());
         let key = self.tables.draw();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Compensation, Condition, GraphEnd, NodeCounters, Role, VerdictTable};
+use crate::graph::{Compensation, Condition, GraphEnd, GraphRules, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
@@ -281,6 +281,8 @@ pub struct GraphDetail {
     pub line: GraphLine,
     /// Its input.
     pub input: Option<Payload>,
+    /// What holds for the whole of it.
+    pub rules: GraphRules,
     /// Who stopped it, if anybody has.
     pub stopped: Option<StopLine>,
     /// Graphs that are restarts of it, oldest first.
@@ -310,6 +312,8 @@ pub struct StopLine {
     pub actor: String,
     /// Why, in their words; may be empty.
     pub why: String,
+    /// Of a retry, from when whoever looks carries it on.
+    pub due: Option<Timestamp>,
 }
 
 /// A node.
