@@ -44,7 +44,7 @@ impl RandomScript {
 
     /// The next command. `runner` is asked what its workers hold.
     pub fn draw<S: Subject>(&mut self, runner: &Runner<S>) -> Command {
-        const OTHERS: [(usize, Draw); 14] = [
+        const OTHERS: [(usize, Draw); 16] = [
             (6, RandomScript::enqueue_run),
             (8, RandomScript::signal),
             (12, RandomScript::enqueue_jobs),
@@ -58,7 +58,9 @@ impl RandomScript {
             (10, RandomScript::clock),
             (12, RandomScript::prune),
             (8, RandomScript::question),
-            (2, RandomScript::retry),
+            (4, RandomScript::retry),
+            (3, RandomScript::pause_run),
+            (3, RandomScript::start_run),
         ];
         let worker = WORKERS[self.chance.below(WORKERS.len())];
         match self.chance.below(100) {
@@ -194,6 +196,24 @@ impl RandomScript {
         Command::bare(format!("enqueue job {name} run={run}{}{}", self.options(), self.deadline()), Vec::new())
     }
 
+    /// The same with a signal, and with what becomes of the run that has the id.
+    fn start_run(&mut self) -> Command {
+        let name = self.name("r");
+        self.remember_job(&name);
+        let taken = self.chance.pick(&["", " taken=replace", " taken=refuse"]).copied().unwrap_or_default();
+        let signal = match self.chance.below(3) {
+            0 => String::new(),
+            1 => " signal=paid payload={\"n\":1}".to_owned(),
+            _ => format!(" signal=moved dedup=d{}", self.chance.below(30)),
+        };
+        Command::bare(format!("enqueue start {name} run={}{taken}{signal} keep=30s", self.some_run()), Vec::new())
+    }
+
+    fn pause_run(&mut self) -> Command {
+        let verb = if self.chance.percent(50) { "pause" } else { "unpause" };
+        Command::bare(format!("{verb} run {}", self.some_run()), Vec::new())
+    }
+
     fn some_run(&mut self) -> String {
         format!("{RUN}{}", self.chance.below(RUNS))
     }
@@ -214,12 +234,13 @@ impl RandomScript {
         Command::bare("signal", body)
     }
 
-    /// What lets every run end and its signals be deleted: a job for each id, and a signal for those that
-    /// are parked.
-    pub fn wind_up() -> [Command; 2] {
+    /// What lets every run end and its signals be deleted: a job for each id, a signal for those that are parked, and a word for
+    /// those that are paused.
+    pub fn wind_up() -> Vec<Command> {
         let jobs = (0..RUNS).map(|at| format!("job z{at} run={RUN}{at} keep=1s")).collect();
         let signals = (0..RUNS).map(|at| format!("{RUN}{at} over")).collect();
-        [Command::bare("batch", jobs), Command::bare("signal", signals)]
+        let resumes = (0..RUNS).map(|at| Command::bare(format!("unpause run {RUN}{at}"), Vec::new()));
+        [Command::bare("batch", jobs), Command::bare("signal", signals)].into_iter().chain(resumes).collect()
     }
 
     /// The same ids again: sometimes the same content, sometimes another.
@@ -370,13 +391,19 @@ impl RandomScript {
                 0..4 => "stay".into(),
                 4..6 => "park".into(),
                 6..8 => format!("park {}ms", self.chance.below(6_000)),
-                8 => format!("renew {{\"next\":{}}} taken={}", self.chance.below(9), self.chance.below(4)),
+                8 => match self.chance.below(2) {
+                    0 => "hold".into(),
+                    _ => format!("renew {{\"next\":{}}} taken={}", self.chance.below(9), self.chance.below(4)),
+                },
                 _ => "ok read=0".into(),
             },
             held => self.plain_report(held),
         };
         if self.chance.percent(if is_run { 60 } else { 1 }) {
             text.push_str(&format!(" journal=[{},{{\"at\":2}}]", self.chance.below(9)));
+        }
+        if self.chance.percent(if is_run { 30 } else { 1 }) {
+            text.push_str(&format!(" publish={} answer=~add/u{}:1", self.chance.below(9), self.chance.below(4)));
         }
         if self.chance.percent(if is_run { 60 } else { 1 }) && !text.contains("read=") {
             text.push_str(&format!(" read={}", self.chance.below(5)));
@@ -480,7 +507,7 @@ impl RandomScript {
     }
 
     fn question(&mut self) -> Command {
-        let text = match self.chance.below(19) {
+        let text = match self.chance.below(20) {
             0 => "queues".into(),
             1 => "workers".into(),
             2 => "peers".into(),
@@ -514,6 +541,10 @@ impl RandomScript {
                 format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
             }
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
+            18 => match self.chance.below(2) {
+                0 => format!("shown {}", self.some_run()),
+                _ => format!("shown {} ~add/u{}", self.some_run(), self.chance.below(4)),
+            },
             _ => "census".into(),
         };
         Command::bare(text, Vec::new())
@@ -529,7 +560,12 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 29] = [
+const SIGNS: [Sign; 34] = [
+    ("something shown", |_, line| line.starts_with("shows ")),
+    ("paused run claimed", |_, line| line.starts_with("job ") && line.ends_with(" paused=yes")),
+    ("worker told of a pause", |command, line| command.starts_with("turn") && line.ends_with(" paused")),
+    ("start joined a run", |_, line| line.contains(" is the run of job ")),
+    ("start made place", |command, line| command.contains(" taken=replace") && line.ends_with(" inserted")),
     ("run claimed again", |_, line| line.starts_with("job ") && line.contains(" entries=")),
     ("run taken", |_, line| line.contains("is there already, as job")),
     ("signal delivered", |_, line| line.contains(" delivered")),

@@ -43,6 +43,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/runs/{id}/signals", get(read::signals).post(act::signal))
         .route("/api/runs/{id}/cancel", post(act::cancel_run))
         .route("/api/runs/{id}/terminate", post(act::terminate_run))
+        .route("/api/runs/{id}/pause", post(act::pause_run))
+        .route("/api/runs/{id}/resume", post(act::resume_run))
         .route("/api/workers", get(read::workers))
         .route("/api/audit", get(read::audit))
         .route("/healthz", get(health))

@@ -24,7 +24,7 @@ pub enum Action {
     Signal,
     /// Change what waits: its priority, its due, its input.
     Edit,
-    /// Pause queues and schedules, and resume them.
+    /// Pause queues, schedules and runs, and resume them.
     Pause,
     /// Whatever else changes the store.
     Admin,

@@ -128,6 +128,27 @@ pub(crate) async fn cancel_graph(ctx: &Ctx, id: GraphId, reason: &str) -> Result
     Ok(Done { id: id.to_string(), outcome: "stopped", message })
 }
 
+pub(crate) async fn pause_run(ctx: &Ctx, run: &RunId, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Pause)?;
+    let changed = ctx.app.client.pause_run(run.as_str(), &ctx.user.name, checked(reason)?).await?;
+    held_back(run, changed, ("paused", "it is paused: what has begun is brought to an end"))
+}
+
+pub(crate) async fn resume_run(ctx: &Ctx, run: &RunId, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Pause)?;
+    let changed = ctx.app.client.resume_run(run.as_str(), &ctx.user.name, checked(reason)?).await?;
+    held_back(run, changed, ("resumed", "it goes on"))
+}
+
+fn held_back(run: &RunId, changed: Changed, (outcome, message): (&'static str, &str)) -> Result<Done, Problem> {
+    let (outcome, message) = match changed {
+        Changed::Unknown => return Err(Problem::not_found("run", run.as_str())),
+        Changed::Left(state) => ("unchanged", format!("it had ended already: {state}")),
+        _ => (outcome, message.to_owned()),
+    };
+    Ok(Done { id: run.to_string(), outcome, message })
+}
+
 /// A signal to be sent.
 pub(crate) struct ToSend<'a> {
     pub(crate) name: &'a str,

@@ -14,6 +14,7 @@ use super::idempotency::Key;
 use super::{json, read_body};
 use crate::app::Ctx;
 use crate::look;
+use crate::options::Action;
 use crate::orders::{self, Done, Requeued, ToSend};
 use crate::problem::Problem;
 
@@ -147,6 +148,32 @@ pub(super) async fn terminate_run(
         let why: Why = read_body(&headers, &body)?;
         let run = look::run(&ctx.app.client, &id).await?;
         orders::terminate_job(&ctx, run.line.id, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn pause_run(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        ctx.allow(Action::Pause)?;
+        let run = look::run(&ctx.app.client, &id).await?.run.ok_or_else(|| Problem::not_found("run", &id))?;
+        orders::pause_run(&ctx, &run.id, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+pub(super) async fn resume_run(
+    ctx: Ctx,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        ctx.allow(Action::Pause)?;
+        let run = look::run(&ctx.app.client, &id).await?.run.ok_or_else(|| Problem::not_found("run", &id))?;
+        orders::resume_run(&ctx, &run.id, &why.reason).await
     };
     once(&ctx, &headers, &uri, &body, order).await
 }

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use towpath::core::RunId;
 use towpath::core::store::{GraphLine, JobFilter, JobLine, Page as Part};
 use towpath::inspect::JobDetail;
 use towpath::{End, JobId, JobState};
@@ -58,6 +59,7 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
     let to = ctx.base.to(&["jobs", &id, "act"]);
     let is_live = !matches!(detail.line.state, JobState::Ended(_));
     let is_run = detail.run.is_some();
+    let is_paused = detail.run.as_ref().is_some_and(|run| run.paused.is_some());
     let cancel = if is_run {
         "A run that has begun ends after its undos."
     } else {
@@ -68,6 +70,7 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
         @if may_requeue(detail) && ctx.may(Action::Retry) {
             (menu(&to, "requeue", "Requeue…", "It is ready again with its failures at 0. Its attempts go on counting, and their history stays.", "Put it back"))
         }
+        @if is_run && is_live && ctx.may(Action::Pause) { (pause(&to, is_paused)) }
         @if is_live && ctx.may(Action::Cancel) { (menu(&to, "cancel", "Cancel…", cancel, "Cancel it")) }
         @if is_live && ctx.may(Action::Terminate) {
             (menu(&to, "terminate", "Terminate…", "Ends at once, whatever it does. Its handler may still act outside; undos do not run.", "Terminate it"))
@@ -98,6 +101,19 @@ fn menu(to: &str, what: &str, word: &str, says: &str, sure: &str) -> Markup {
     }
 }
 
+fn pause(to: &str, is_paused: bool) -> Markup {
+    if is_paused {
+        return menu(to, "resume", "Resume…", "It goes on where it is.", "Let it go on");
+    }
+    menu(
+        to,
+        "pause",
+        "Pause…",
+        "What has begun is brought to an end; nothing else begins. Signals are kept, and time goes on.",
+        "Pause it",
+    )
+}
+
 fn signal(to: &str) -> Markup {
     html! {
         details.act data-key="act-signal" {
@@ -109,6 +125,12 @@ fn signal(to: &str) -> Markup {
             }
         }
     }
+}
+
+/// The run that a job is.
+async fn run_of(ctx: &Ctx, id: &str) -> Result<RunId, Problem> {
+    let run = look::run(&ctx.app.client, id).await?.run;
+    run.map(|run| run.id).ok_or_else(|| Problem::not_found("run", id))
 }
 
 pub(super) async fn job(
@@ -123,6 +145,8 @@ pub(super) async fn job(
         "terminate" => orders::terminate_job(&ctx, job, &asked.reason).await?,
         "requeue" => orders::requeue_job(&ctx, job, Requeued { reason: &asked.reason, ..Requeued::default() }).await?,
         "signal" => send(&ctx, &id, &asked).await?,
+        "pause" => orders::pause_run(&ctx, &run_of(&ctx, &id).await?, &asked.reason).await?,
+        "resume" => orders::resume_run(&ctx, &run_of(&ctx, &id).await?, &asked.reason).await?,
         other => return Err(Problem::invalid(format!("do: {other:?} is not known"))),
     };
     Ok(back(&ctx, &["jobs", &id], &done))

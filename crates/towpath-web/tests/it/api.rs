@@ -15,6 +15,7 @@ on_every_store!(
     orders_are_carried_out_and_recorded,
     an_idempotency_key_makes_one_order_of_two,
     a_signal_is_sent_once_per_key,
+    a_run_is_paused_and_resumed,
     what_is_wrong_is_named,
     payloads_are_hidden_or_replaced_where_asked,
 );
@@ -146,6 +147,23 @@ async fn a_signal_is_sent_once_per_key(subject: Subject) {
     let inbox = subject.client.store().inbox(id, i64::MIN, 10).await.unwrap();
     assert_eq!(inbox.len(), 1);
     assert_eq!(inbox[0].payload.decode::<u64>(), Ok(u64::MAX));
+}
+
+async fn a_run_is_paused_and_resumed(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let site = site(&subject.client);
+    let path = |verb: &str| format!("/api/runs/{}/{verb}", part(NASTY));
+    let paused = site.post(&path("pause"), json!({ "reason": "a look" })).await;
+    assert_eq!((paused.status.as_u16(), paused.json()["outcome"].clone()), (200, json!("paused")), "{}", paused.body);
+    let run = site.json(&format!("/api/runs/{}", part(NASTY))).await["run"].clone();
+    assert_eq!(run["paused"]["why"], "a look");
+    assert_eq!(run["published"], json!({ "json": NASTY }));
+    assert_eq!(site.post(&path("resume"), json!({})).await.json()["outcome"], "resumed");
+    assert_eq!(site.json(&format!("/api/runs/{}", part(NASTY))).await["run"]["paused"], json!(null));
+    assert_eq!(site.post("/api/runs/nobody/pause", json!({})).await.code(), "not_found");
+    let page = site.get(&format!("/jobs/{}", works.run)).await.body;
+    assert!(page.contains("Pause it") && page.contains("Published"), "{page}");
+    works.worker.shutdown().await;
 }
 
 async fn what_is_wrong_is_named(subject: Subject) {

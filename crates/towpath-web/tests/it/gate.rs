@@ -56,6 +56,8 @@ async fn each_action_is_allowed_by_itself_and_in_the_name_of_who_asks() {
         format!("/api/jobs/{job}/terminate"),
         format!("/api/graphs/{}/cancel", Client::new_graph_id()),
         "/api/runs/r/signals".to_owned(),
+        "/api/runs/r/pause".to_owned(),
+        "/api/runs/r/resume".to_owned(),
     ] {
         let refused = asked(&site, &bob, "POST", &path).await;
         assert_eq!((refused.status.as_u16(), refused.code().as_str()), (403, "forbidden"), "{path}: {}", refused.body);
