@@ -91,6 +91,9 @@ impl Orders<'_> {
         if let Some(retrying) = looked.retrying {
             return Ok(Changed::Retrying { retrying, generation });
         }
+        if let Some(by) = self.graph_key_again(graph).await? {
+            return Ok(Changed::KeyTaken { by });
+        }
         self.lock_nodes_of(graph).await?;
         let (session, now, order) = (self.session, self.now, self.order);
         let reason = StopReason::Retry.code();
