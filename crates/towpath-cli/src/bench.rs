@@ -79,9 +79,11 @@ impl Figure {
     }
 }
 
+const FSYNC: &str = "fsync_p50";
+
 /// The figures in the order in which they are taken. One measurement may give several.
 const TESTS: &[(&str, &[&str])] = &[
-    ("fsync", &["fsync_p50"]),
+    ("fsync", &[FSYNC]),
     ("enqueue_one", &["enqueue_one"]),
     ("enqueue_32", &["enqueue_32"]),
     ("enqueue_bulk", &["enqueue_bulk"]),
@@ -103,11 +105,12 @@ const TESTS: &[(&str, &[&str])] = &[
 
 /// Takes the figures.
 pub(crate) async fn run(args: BenchArgs) -> Result<()> {
-    let wanted = |figures: &[&str]| {
-        args.only.is_empty() || figures.iter().any(|figure| args.only.iter().any(|only| figure.contains(only.as_str())))
-    };
-    let tests: Vec<&str> = TESTS.iter().filter(|(_, figures)| wanted(figures)).map(|(test, _)| *test).collect();
-    if tests.is_empty() {
+    let is_asked = |figure: &&str| args.only.is_empty() || args.only.iter().any(|only| figure.contains(only.as_str()));
+    // No figure stands without that of the fsync.
+    let is_wanted = |figure: &&str| *figure == FSYNC || is_asked(figure);
+    let wanted = TESTS.iter().filter(|(_, figures)| figures.iter().any(|figure| is_wanted(figure)));
+    let tests: Vec<&str> = wanted.map(|(test, _)| *test).collect();
+    if !TESTS.iter().any(|(_, figures)| figures.iter().any(|figure| is_asked(figure))) {
         let known: Vec<&str> = TESTS.iter().flat_map(|(_, figures)| figures.iter().copied()).collect();
         return Err(miette!(help = format!("the figures are {}", known.join(", ")), "--only names no figure"));
     }
@@ -115,7 +118,7 @@ pub(crate) async fn run(args: BenchArgs) -> Result<()> {
     for _ in 0..args.runs.max(1) {
         for test in &tests {
             for figure in take(test, &place, &args).await? {
-                if args.only.is_empty() || args.only.iter().any(|only| figure.test.contains(only.as_str())) {
+                if is_wanted(&figure.test) {
                     figure.print(args.json)?;
                 }
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use towpath::core::State;
-use towpath::core::store::{Hint, HintStream};
-use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, Worker, WorkerHandle};
+use towpath::core::store::{GraphDetail, Hint, HintStream};
+use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, NodeName, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
 use crate::exec::{Event, Exec, Http, Runner};
@@ -51,8 +51,9 @@ impl Drive<'_> {
         let (events_in, mut events) = mpsc::unbounded_channel();
         let (hurry, hurried) = watch::channel(false);
         let mut hints = self.client.store().hints();
-        let mut board = Board::new(self.client, Progress::new(&detail), &detail);
-        let worker = self.start(Runner::new(self.groups.clone(), events_in, hurried), detail.line.name.as_str())?;
+        let (progress, name) = (Progress::new(&detail), detail.line.name.clone());
+        let mut board = Board::new(self.client, progress, detail);
+        let worker = self.start(Runner::new(self.groups.clone(), events_in, hurried), name.as_str())?;
         let ended = self.client.wait_graph(self.graph);
         tokio::pin!(ended);
         let mut tick = tokio::time::interval(LOOK_AGAIN);
@@ -153,6 +154,8 @@ impl Drive<'_> {
 struct Board<'a> {
     client: &'a Client,
     progress: Progress,
+    /// The graph as it was at the start.
+    detail: GraphDetail,
     open: HashMap<JobId, Open>,
     /// How long commands took that ended here. The store knows only since when a job is held.
     seen: HashMap<JobId, Duration>,
@@ -160,34 +163,35 @@ struct Board<'a> {
     trouble: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
-    name: String,
+    name: NodeName,
     is_undo: bool,
     took: Option<Duration>,
     note: Option<String>,
 }
 
 impl<'a> Board<'a> {
-    fn new(client: &'a Client, progress: Progress, detail: &towpath::core::store::GraphDetail) -> Self {
+    fn new(client: &'a Client, progress: Progress, detail: GraphDetail) -> Self {
         let open = detail.nodes.iter().filter(|n| !matches!(n.state, State::Ended(_)));
-        let open =
-            open.map(|n| (n.job, Open { name: n.name.to_string(), is_undo: n.guards.is_some(), ..Open::default() }));
-        Self { client, progress, open: open.collect(), seen: HashMap::new(), trouble: None }
+        let open = open
+            .map(|n| (n.job, Open { name: n.name.clone(), is_undo: n.guards.is_some(), took: None, note: None }))
+            .collect();
+        Self { client, progress, detail, open, seen: HashMap::new(), trouble: None }
     }
 
     fn event(&mut self, event: Event) {
         match event {
             Event::Started { job, attempt } => {
                 if let Some(node) = self.open.get_mut(&job) {
-                    self.progress.started(&node.name, attempt, node.note.take());
+                    self.progress.started(node.name.as_str(), attempt, node.note.take());
                 }
             }
             Event::Over { job, took, note } => {
                 if let Some(node) = self.open.get_mut(&job) {
                     node.took = Some(took);
                     node.note = note;
-                    self.progress.over(&node.name);
+                    self.progress.over(node.name.as_str());
                 }
             }
         }
@@ -231,9 +235,9 @@ impl<'a> Board<'a> {
             }
             let why = match ended.state {
                 State::Ended(End::Succeeded) => node.note,
-                _ => summary::why(ended.cause.as_ref(), ended.error.as_deref()),
+                _ => summary::why(&self.detail, &node.name, ended.cause.as_ref(), ended.error.as_deref()),
             };
-            self.progress.ended(&NodeEnd { name: &node.name, state: ended.state, took: node.took, why });
+            self.progress.ended(&NodeEnd { name: node.name.as_str(), state: ended.state, took: node.took, why });
             self.seen.extend(node.took.map(|took| (ended.id, took)));
         }
         Ok(())

@@ -89,18 +89,18 @@ impl Served {
             }
         }
         if !groups.is_empty() {
-            say::line("");
+            say::remark("");
         }
         for ((queue, kind, version), (lack, count, graph)) in groups {
             let of = if matches!(lack, Lack::Version(_)) { format!(" v{version}") } else { String::new() };
             let what = if kind.as_str() == Exec::KIND { "ready command" } else { "ready node" };
             let jobs = format!("{} of kind {kind}{of}", words::count(count, "ready job", "ready jobs"));
             match graph.filter(|_| is_of_flow(queue)) {
-                Some(graph) => say::line(format_args!(
+                Some(graph) => say::remark(format_args!(
                     "nobody runs {}: carry on with `towpath resume{store_option} {graph}`",
                     words::count(count, what, &format!("{what}s"))
                 )),
-                None => say::line(format_args!(
+                None => say::remark(format_args!(
                     "{}: {jobs}; {}",
                     self.what(queue, kind, &lack),
                     self.remedy(queue, kind, &lack)

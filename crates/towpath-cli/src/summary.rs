@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use towpath::core::State;
 use towpath::core::store::{Ended, GraphDetail, NodeLine};
-use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId};
+use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, NodeName};
 
 use crate::error::CliError;
 use crate::table::Table;
@@ -32,7 +32,7 @@ impl About<'_> {
         let (shown, left_out) = shown(&detail.nodes);
         say::line("");
         if !shown.is_empty() {
-            nodes(&shown, &errors, self.took).print();
+            nodes(&detail, &shown, &errors, self.took).print();
         }
         if left_out > 0 {
             say::line(format_args!("{left_out} nodes that succeeded are not listed"));
@@ -55,7 +55,12 @@ impl About<'_> {
 }
 
 /// A table of nodes.
-pub(crate) fn nodes(nodes: &[&NodeLine], errors: &BTreeMap<JobId, Ended>, seen: &HashMap<JobId, Duration>) -> Table {
+pub(crate) fn nodes(
+    detail: &GraphDetail,
+    nodes: &[&NodeLine],
+    errors: &BTreeMap<JobId, Ended>,
+    seen: &HashMap<JobId, Duration>,
+) -> Table {
     let mut table = Table::new(&["node", "state", "attempts", "time", "cause"]);
     for node in nodes {
         let held = || node.started_at.zip(node.ended_at).map(|(from, to)| to.since(from));
@@ -67,7 +72,7 @@ pub(crate) fn nodes(nodes: &[&NodeLine], errors: &BTreeMap<JobId, Ended>, seen: 
             node.state.to_string(),
             node.counters.attempt.to_string(),
             took.unwrap_or_else(|| "-".into()),
-            why(cause, error).unwrap_or_default(),
+            why(detail, &node.name, cause, error).unwrap_or_default(),
         ]);
     }
     table
@@ -85,11 +90,11 @@ pub(crate) async fn errors(client: &Client, detail: &GraphDetail) -> Result<BTre
 }
 
 /// Why a node ended so, in a line: what its command said tells more than that its attempts are exhausted.
-pub(crate) fn why(cause: Option<&Cause>, error: Option<&str>) -> Option<String> {
+pub(crate) fn why(detail: &GraphDetail, node: &NodeName, cause: Option<&Cause>, error: Option<&str>) -> Option<String> {
     let said = error.and_then(|e| e.lines().next());
     match (cause?, said) {
         (Cause::Exhausted | Cause::Permanent, Some(said)) => Some(said.to_owned()),
-        (cause, _) => Some(cause.to_string()),
+        (cause, _) => Some(detail.in_words(node, cause)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::builtin::guard_of;
 use crate::graph::{Compensation, Condition, GraphEnd, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
@@ -348,6 +349,19 @@ pub struct EdgeLine {
     pub verdicts: VerdictTable,
     /// The branch that it asks for.
     pub label: Option<Label>,
+}
+
+impl GraphDetail {
+    /// Why a node ended so, in words: what a gate has not chosen is told as that.
+    pub fn in_words(&self, node: &NodeName, cause: &Cause) -> String {
+        let Cause::Parent { node: parent, end: End::Succeeded } = cause else { return cause.to_string() };
+        let edge = self.edges.iter().find(|edge| edge.parent == *parent && edge.child == *node);
+        let Some(label) = edge.and_then(|edge| edge.label.as_ref()) else { return cause.to_string() };
+        if guard_of(node).is_ok_and(|guard| guard == *parent) {
+            return "its `if` is false".to_owned();
+        }
+        format!("{parent} did not choose {label}")
+    }
 }
 
 impl EdgeLine {

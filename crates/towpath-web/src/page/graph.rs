@@ -155,7 +155,7 @@ fn list(ctx: &Ctx, detail: &GraphDetail) -> Markup {
                     td.num data-l="attempts" { (node.counters.attempt) }
                     td data-l="started" { (when::ago_or_none(node.started_at)) }
                     td.num data-l="took" { (when::took(node.started_at, node.ended_at)) }
-                    td.name { @if let Some(cause) = &node.cause { (cause) } @else { span.dim { "–" } } }
+                    td.name { @if let Some(cause) = &node.cause { (detail.in_words(&node.name, cause)) } @else { span.dim { "–" } } }
                 }
             } }
         } }
