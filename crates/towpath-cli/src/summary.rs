@@ -61,6 +61,7 @@ pub(crate) fn nodes(
     errors: &BTreeMap<JobId, Ended>,
     seen: &HashMap<JobId, Duration>,
 ) -> Table {
+    let now = words::here_and_now();
     let mut table = Table::new(&["node", "state", "attempts", "time", "cause"]);
     for node in nodes {
         let held = || node.started_at.zip(node.ended_at).map(|(from, to)| to.since(from));
@@ -69,7 +70,7 @@ pub(crate) fn nodes(
         let cause = node.cause.as_ref().filter(|_| matches!(node.state, State::Ended(_)));
         table.row(vec![
             node.name.to_string(),
-            node.state.to_string(),
+            node.word(now).to_owned(),
             node.counters.attempt.to_string(),
             took.unwrap_or_else(|| "-".into()),
             why(detail, &node.name, cause, error).unwrap_or_default(),
@@ -132,16 +133,18 @@ pub(crate) fn counts(nodes: &[NodeLine]) -> String {
 }
 
 fn count_states(nodes: &[&NodeLine]) -> String {
-    let mut words: Vec<(&str, usize)> = Vec::new();
+    let now = words::here_and_now();
+    let mut counts: Vec<(&str, usize)> = Vec::new();
     for state in State::ALL {
-        let count = nodes.iter().filter(|n| n.state == state).count();
-        match words.last_mut() {
-            Some((word, sum)) if *word == state.word() => *sum += count,
-            _ => words.push((state.word(), count)),
+        for node in nodes.iter().filter(|n| n.state == state) {
+            let word = node.word(now);
+            match counts.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((word, 1)),
+            }
         }
     }
-    let some = words.into_iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
-    some.collect::<Vec<_>>().join(", ")
+    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
 /// More nodes than a screen holds.

@@ -167,7 +167,7 @@ async fn a_signal_beside_another_with_its_key_is_a_duplicate_if_that_commits() {
         let other = tokio::spawn(async move { store.signal(arrivals).await.unwrap() });
         waits_or_ends(&watches, "transactionid", &other).await;
         session.batch(if commits { "commit" } else { "rollback" }).await.unwrap();
-        let expected = if commits { Delivery::Duplicate } else { Delivery::Delivered };
+        let expected = if commits { Delivery::Duplicate } else { Delivery::Kept };
         assert_eq!(other.await.unwrap().items, [Ok(expected)]);
         assert_eq!(bench.store.inbox(run(), 0, 10).await.unwrap().len(), 1);
         bench.finish().await;

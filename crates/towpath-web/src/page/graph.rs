@@ -150,7 +150,7 @@ fn list(ctx: &Ctx, detail: &GraphDetail) -> Markup {
             tbody { @for node in nodes.iter().take(LISTED) {
                 tr data-key=(node.job) {
                     td.name { a href=(ctx.base.to(&["jobs", &node.job.to_string()])) { (node.name) } }
-                    td { (badge::badge(node.state.word(), node.state.word(), words(node.state))) }
+                    td { (badge::of_node(node).badge()) }
                     td data-l="kind" { (node.kind) }
                     td.num data-l="attempts" { (node.counters.attempt) }
                     td data-l="started" { (when::ago_or_none(node.started_at)) }
