@@ -6,6 +6,7 @@ mod drain;
 mod enqueue;
 mod graphs;
 mod jobs;
+mod large;
 mod layout;
 mod measure;
 mod process;
@@ -94,6 +95,12 @@ const TESTS: &[(&str, &[&str])] = &[
     ("chain_100", &["chain_100", "chain_100_commits"]),
     ("fan_1000", &["fan_1000"]),
     ("diamonds_100", &["diamonds_100"]),
+    ("graph_enqueue_10k", &["graph_enqueue_10k"]),
+    ("chains_100x100", &["chains_100x100"]),
+    ("layers_10x100", &["layers_10x100"]),
+    ("fan_10k", &["fan_10k"]),
+    ("cancel_and_view", &["cancel_10k", "view_10k"]),
+    ("idle_graphs_1k", &["idle_graphs_1k"]),
     ("run_steps", &["run_steps"]),
     ("run_latency", &["run_latency"]),
     ("signal_roundtrip", &["signal_roundtrip_p50"]),
@@ -140,6 +147,12 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "chain_100" => graphs::chain(place).await?,
         "fan_1000" => vec![graphs::fan(place).await?],
         "diamonds_100" => vec![graphs::diamonds(place).await?],
+        "graph_enqueue_10k" => vec![large::enqueue(place).await?],
+        "chains_100x100" => vec![large::chains(place).await?],
+        "layers_10x100" => vec![large::layers(place).await?],
+        "fan_10k" => vec![large::fan(place).await?],
+        "cancel_and_view" => large::cancel_and_view(place).await?,
+        "idle_graphs_1k" => vec![large::idle(place).await?],
         "run_steps" => vec![runs::steps_of_many(place).await?],
         "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],

@@ -20,11 +20,13 @@ mod restart;
 mod resume;
 mod retry;
 mod run;
+mod runs;
 mod schedules;
 mod schema;
 mod serve;
 mod signal;
 mod top;
+mod update;
 mod workers;
 
 use std::path::PathBuf;
@@ -61,7 +63,9 @@ enum Command {
     Requeue(requeue::RequeueCommand),
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
+    Runs(runs::Runs),
     Signal(signal::SignalCommand),
+    Update(update::UpdateCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
@@ -92,7 +96,9 @@ impl Cli {
             Command::Requeue(command) => command.run().await,
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,
+            Command::Runs(command) => command.run().await,
             Command::Signal(command) => command.run().await,
+            Command::Update(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),

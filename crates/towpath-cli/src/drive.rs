@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use towpath::core::State;
-use towpath::core::store::{GraphDetail, Hint, HintStream};
+use towpath::core::store::{GraphDetail, Hint, HintStream, StopLine};
+use towpath::core::{State, StopReason, Timestamp};
 use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, NodeName, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
@@ -76,7 +76,10 @@ impl Drive<'_> {
                     Err(error) => return Err(CliError::failed("wait for the graph", error)),
                 },
                 hint = hints.next() => board.hint(hint, &mut hints).await?,
-                _ = tick.tick() => board.look(None).await?,
+                _ = tick.tick() => {
+                    board.look(None).await?;
+                    board.follow(self.graph).await?;
+                }
             }
         };
         let outcome = self.leave(outcome, worker, &mut signals, &hurry, &mut board, &mut events).await?;
@@ -157,6 +160,10 @@ struct Board<'a> {
     /// The graph as it was at the start.
     detail: GraphDetail,
     open: HashMap<JobId, Open>,
+    /// Those that have ended, which run again if the graph is retried.
+    over: HashMap<JobId, Open>,
+    /// When the retry began that was told last.
+    retry_told: Option<Timestamp>,
     /// How long commands took that ended here. The store knows only since when a job is held.
     seen: HashMap<JobId, Duration>,
     /// The last trouble that was told.
@@ -173,16 +180,20 @@ struct Open {
 
 impl<'a> Board<'a> {
     fn new(client: &'a Client, progress: Progress, detail: GraphDetail) -> Self {
-        let open = detail.nodes.iter().filter(|n| !matches!(n.state, State::Ended(_)));
-        let open = open
-            .map(|n| (n.job, Open { name: n.name.clone(), is_undo: n.guards.is_some(), took: None, note: None }))
-            .collect();
-        Self { client, progress, detail, open, seen: HashMap::new(), trouble: None }
+        let (mut open, mut over) = (HashMap::new(), HashMap::new());
+        for node in &detail.nodes {
+            let nodes = if matches!(node.state, State::Ended(_)) { &mut over } else { &mut open };
+            let (name, is_undo) = (node.name.clone(), node.guards.is_some());
+            nodes.insert(node.job, Open { name, is_undo, took: None, note: None });
+        }
+        let (seen, retry_told, trouble) = (HashMap::new(), None, None);
+        Self { client, progress, detail, open, over, retry_told, seen, trouble }
     }
 
     fn event(&mut self, event: Event) {
         match event {
             Event::Started { job, attempt } => {
+                self.reopen(job);
                 if let Some(node) = self.open.get_mut(&job) {
                     self.progress.started(node.name.as_str(), attempt, node.note.take());
                 }
@@ -229,6 +240,8 @@ impl<'a> Board<'a> {
         found.sort_by_key(|ended| ended.ended_at);
         for ended in found {
             let Some(node) = self.open.remove(&ended.id) else { continue };
+            let again = Open { name: node.name.clone(), is_undo: node.is_undo, took: None, note: None };
+            self.over.insert(ended.id, again);
             if node.is_undo && matches!(ended.state, State::Ended(End::Skipped(_))) {
                 self.progress.passed_over();
                 continue;
@@ -239,6 +252,42 @@ impl<'a> Board<'a> {
             };
             self.progress.ended(&NodeEnd { name: node.name.as_str(), state: ended.state, took: node.took, why });
             self.seen.extend(node.took.map(|took| (ended.id, took)));
+        }
+        Ok(())
+    }
+
+    /// A node that had ended runs again: its graph was retried.
+    fn reopen(&mut self, job: JobId) {
+        if let Some(node) = self.over.remove(&job) {
+            self.open.insert(job, node);
+            self.progress.reopened();
+        }
+    }
+
+    /// Once all that was open has ended, looks whether the graph waits to be tried again, or is.
+    async fn follow(&mut self, graph: GraphId) -> Result<(), CliError> {
+        if self.open.values().any(|node| !node.is_undo) {
+            return Ok(());
+        }
+        let detail = match self.client.inspect().graph(graph).await {
+            Ok(Some(detail)) if detail.line.end.is_none() => detail,
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_transient() => {
+                self.trouble(&error);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match &detail.stopped {
+            Some(StopLine { reason: StopReason::Retry, at, why, .. }) if self.retry_told != Some(*at) => {
+                self.progress.note(&format!("it has failed and is tried again: {why}"));
+                self.retry_told = Some(*at);
+            }
+            Some(_) => {}
+            None => {
+                let open = detail.nodes.iter().filter(|node| !matches!(node.state, State::Ended(_)));
+                open.for_each(|node| self.reopen(node.job));
+            }
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ impl CliError {
         Self::Other(Trouble { message: format!("failed to {doing}: {why}"), help: None, is_usage: false })
     }
 
-    fn failed_with_help(message: String, help: impl Into<String>) -> Self {
+    pub(crate) fn failed_with_help(message: String, help: impl Into<String>) -> Self {
         Self::Other(Trouble { message, help: Some(help.into()), is_usage: false })
     }
 

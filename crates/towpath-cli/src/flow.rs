@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use towpath::core::GraphRetry;
 use towpath::core::builtin::{Scope, Wait};
 use towpath::{Condition, Due, GraphName, Label, NodeName, Payload, RetryPolicy};
 
@@ -36,6 +37,8 @@ pub(crate) struct Flow {
     pub(crate) name: GraphName,
     /// Whether the first failure stops it.
     pub(crate) fail_fast: bool,
+    /// How often it is tried when it fails.
+    pub(crate) retry: Option<GraphRetry>,
     /// How many nodes of a queue run at once.
     pub(crate) queues: BTreeMap<String, u16>,
     /// Its nodes, each with its undo behind it, in the order of the file, included ones at the end.

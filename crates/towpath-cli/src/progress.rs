@@ -81,6 +81,13 @@ impl Progress {
         }
     }
 
+    /// A node that had ended runs again.
+    pub(crate) fn reopened(&mut self) {
+        if let Some(screen) = &self.screen {
+            screen.bar.dec(1);
+        }
+    }
+
     /// Something worth knowing.
     pub(crate) fn note(&mut self, text: &str) {
         self.line(text);

@@ -44,7 +44,7 @@ impl RandomScript {
 
     /// The next command. `runner` is asked what its workers hold.
     pub fn draw<S: Subject>(&mut self, runner: &Runner<S>) -> Command {
-        const OTHERS: [(usize, Draw); 13] = [
+        const OTHERS: [(usize, Draw); 14] = [
             (6, RandomScript::enqueue_run),
             (8, RandomScript::signal),
             (12, RandomScript::enqueue_jobs),
@@ -58,6 +58,7 @@ impl RandomScript {
             (10, RandomScript::clock),
             (12, RandomScript::prune),
             (8, RandomScript::question),
+            (2, RandomScript::retry),
         ];
         let worker = WORKERS[self.chance.below(WORKERS.len())];
         match self.chance.below(100) {
@@ -304,7 +305,12 @@ impl RandomScript {
             _ => "",
         };
         let parent = if self.chance.percent(20) { format!(" {}", parent(&mut self.chance)) } else { String::new() };
-        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{unique}{parent}"), lines)
+        let retry = match self.chance.below(6) {
+            0 => " retry=2,3s",
+            1 => " retry=3,20s",
+            _ => "",
+        };
+        Command::bare(format!("enqueue graph {name}{keep}{fail_fast}{retry}{unique}{parent}"), lines)
     }
 
     fn append(&mut self) -> Command {
@@ -436,6 +442,17 @@ impl RandomScript {
         Command::bare(format!("cancel graph {}", self.some_graph()), Vec::new())
     }
 
+    fn retry(&mut self) -> Command {
+        let graph = self.some_graph();
+        let text = match self.chance.below(4) {
+            0 => "retries".to_owned(),
+            1 => format!("retry {graph} all"),
+            2 => format!("retry {graph} looks={}", self.chance.below(3)),
+            _ => format!("retry {graph}"),
+        };
+        Command::bare(text, Vec::new())
+    }
+
     fn order(&mut self) -> Command {
         let graph = self.some_graph();
         let body = match self.chance.below(6) {
@@ -512,7 +529,7 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 27] = [
+const SIGNS: [Sign; 29] = [
     ("run claimed again", |_, line| line.starts_with("job ") && line.contains(" entries=")),
     ("run taken", |_, line| line.contains("is there already, as job")),
     ("signal delivered", |_, line| line.contains(" delivered")),
@@ -537,6 +554,8 @@ const SIGNS: [Sign; 27] = [
     ("stale turn", |_, line| line == "refused StaleTurn"),
     ("hand-back", |_, line| line.starts_with("handed back ")),
     ("job cancelled by an order", |command, line| command.starts_with("cancel j") && line.ends_with(" ended")),
+    ("graph put off", |command, line| command == "retries" && line.starts_with("next in ")),
+    ("graph retried", |command, line| command.starts_with("retry ") && line.contains(" retried generation=")),
     ("graph stopped", |_, line| line.contains(" stopped ended=")),
     ("job pruned", |command, line| command.starts_with("prune") && line.starts_with("jobs=")),
     ("graph pruned", |command, line| command.starts_with("prune") && line.contains("graphs=")),

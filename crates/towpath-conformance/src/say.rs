@@ -145,7 +145,8 @@ pub(crate) fn rules(line: Line, rules: &JobRules) -> Line {
 
 fn graph_rules(line: Line, rules: &GraphRules) -> Line {
     let span_of = |us: Option<u64>| us.map(|us| span::show(std::time::Duration::from_micros(us)));
-    line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us))
+    let retry = rules.retry.map(|retry| format!("{},{}", retry.attempts, span::show(retry.delay())));
+    line.maybe("keep", span_of(rules.keep_us)).maybe("keep_failed", span_of(rules.keep_failed_us)).maybe("retry", retry)
 }
 
 /// How the undos of a graph stand; those that wait by what they guard and its rank.
@@ -259,8 +260,11 @@ impl Say<'_> {
                 .end(),
             Why::Stopped { reason } => line.word(format!("stopped to {reason}")).end(),
             Why::Deadline => line.word("overdue").end(),
-            Why::End { counts: ended, rules, undoing } => {
-                undos(graph_rules(line.word(counts(ended)), rules), undoing).end()
+            Why::End { counts: ended, rules, undoing, tries } => {
+                let line = undos(graph_rules(line.word(counts(ended)), rules), undoing);
+                let line = line.maybe("generation", tries.map(|tries| tries.generation));
+                let line = line.maybe("stop", tries.and_then(|tries| tries.stop));
+                line.word(if tries.is_some_and(|tries| tries.is_barred) { "barred" } else { "" }).end()
             }
         }
     }
@@ -336,8 +340,10 @@ impl Say<'_> {
         lines.extend(graph.stopped.iter().map(|stop| {
             let line =
                 Line::new("  stopped").word(stop.reason.to_string()).word(&stop.actor).pair("at", self.at(stop.at));
+            let line = line.maybe("due", self.at_maybe(stop.due));
             line.maybe("why", (!stop.why.is_empty()).then(|| quoted(&stop.why))).end()
         }));
+        lines.extend(graph.rules.retry.map(|_| graph_rules(Line::new(" "), &graph.rules).end()));
         lines.extend(graph.restarts.iter().map(|restart| format!("  restarted as {}", self.names.of(*restart))));
         lines.extend(graph.nodes.iter().map(|node| self.node_line(&graph.line, node)));
         lines.extend(graph.edges.iter().map(|edge| format!("  {}", edge_line(edge))));
@@ -431,6 +437,7 @@ fn run(run: &RunHead) -> String {
         .pair("run", &run.id)
         .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
         .count("entries", run.entries)
+        .maybe("paused", run.paused.then_some("yes"))
         .end()
 }
 
@@ -588,6 +595,7 @@ fn run_line(run: &RunLine) -> String {
         .maybe("chapter", (run.chapter != 1).then_some(run.chapter))
         .count("entries", run.entries)
         .count("arrived", run.arrived)
+        .maybe("paused-by", run.paused.as_ref().map(|pause| &pause.actor))
         .end()
 }
 

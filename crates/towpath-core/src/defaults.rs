@@ -53,10 +53,18 @@ pub const KEEP_GRAPH: Duration = Duration::from_secs(7 * 24 * 3_600);
 pub const KEEP_FAILED: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// How long a signal stays whose run is not there when it comes: as long as the people who would start it come back.
 pub const KEEP_ARRIVAL: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How long a run that begins a later chapter keeps an answer that nobody can ask for twice: whoever waits for it looks many
+/// times a second.
+pub const KEEP_ANSWER: Duration = Duration::from_secs(3_600);
 /// Rows that one prune deletes at most: short transactions.
 pub const PRUNE_BATCH: u32 = 1_000;
 /// Who does what the engine does by itself, as an audit line and a stop show it.
 pub const ACTOR: &str = "towpath";
+/// How long a graph whose rules retry it waits after it has failed, unless they say how long: what its nodes' own retries
+/// did not mend is not mended in a second.
+pub const GRAPH_RETRY_DELAY: Duration = Duration::from_secs(10);
+/// How often a worker looks for retries of graphs that others have put off or left.
+pub const RETRIES_LOOK: Duration = Duration::from_secs(5);
 /// After this long others carry a retry of a graph on: whoever began it has most likely died.
 pub const RETRY_GRACE: Duration = Duration::from_secs(30);
 /// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
@@ -129,6 +137,11 @@ pub fn table() -> Vec<DefaultLine> {
             "graph",
             format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
             "1→10,000→1 fits",
+        ),
+        line(
+            "wait before a graph is tried again",
+            format!("{GRAPH_RETRY_DELAY:?}"),
+            "what its nodes' own retries did not mend is not mended in a second",
         ),
         line(
             "lines of a run's journal",

@@ -230,7 +230,9 @@ impl Dispatcher {
         let mut problems = reply.problems.into_iter();
         for (settle, settled) in turn.settle.iter().zip(&reply.settled) {
             if self.holding.is_committing(settle.fence) {
-                if let (Move::Stay { counters: Some(counters) }, Settled::Done) = (&settle.then, settled) {
+                if let (Move::Stay { counters: Some(counters) }, Settled::Done | Settled::Paused) =
+                    (&settle.then, settled)
+                {
                     self.holding.counts(settle.fence, *counters);
                 }
                 self.committed(settle.fence, *settled, now);
@@ -238,14 +240,17 @@ impl Dispatcher {
                     continue;
                 }
             }
-            let goes_on = matches!((&settle.then, settled), (Move::Stay { .. }, Settled::Done) | (_, Settled::Unread));
+            let goes_on = matches!(
+                (&settle.then, settled),
+                (Move::Stay { .. }, Settled::Done) | (_, Settled::Unread | Settled::Paused)
+            );
             if self.holding.take_stopped(settle.fence) && !goes_on {
                 self.traffic.withdraw(settle.fence);
             }
             match (&settle.then, settled) {
                 (_, Settled::Refused) => self.refused(settle, problems.next(), now),
                 // A run that goes on, or may not end yet, is still this worker's.
-                (_, Settled::Unread) | (Move::Stay { .. }, Settled::Done) => {}
+                (_, Settled::Unread | Settled::Paused) | (Move::Stay { .. }, Settled::Done) => {}
                 (Move::Stay { .. }, Settled::Stale | Settled::Cancelled) => self.lose(settle.fence, now),
                 _ => self.holding.drop_held(settle.fence),
             }
@@ -283,6 +288,10 @@ impl Dispatcher {
                 *count += 1;
             }
             match item {
+                Assigned::Job(job) if job.run.as_ref().is_some_and(|run| run.paused) => {
+                    self.holding.settling(job.head.fence);
+                    self.traffic.settle(settle_report(&job.head, Report::Held), now);
+                }
                 Assigned::Job(job) if job.head.is_last_chance() => self.accept_suspect(job, now),
                 Assigned::Job(job) => self.holding.wait(job, now),
                 Assigned::Decision(undecided) => {

@@ -9,6 +9,7 @@ mod decide;
 mod document;
 mod grow;
 mod picture;
+mod policy;
 mod prepare;
 mod problem;
 mod restart;
@@ -22,6 +23,7 @@ pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
 pub use document::schema as graph_schema;
 pub use grow::Wiring;
 pub use picture::Picture;
+pub use policy::{GraphRetry, RetryLater, Tries};
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::restart;
@@ -152,6 +154,9 @@ pub struct GraphRules {
     /// later is stopped with the rest; its own failure stops nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
+    /// How often it is tried when it fails; once if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<GraphRetry>,
 }
 
 impl GraphRules {

@@ -37,11 +37,11 @@ mod unique;
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRules, Guard,
-    Guarded, InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed,
-    Picture, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, RetryMode, RetryNode, RetryNodeEnd, RetryPlan,
-    RetryRefusal, RetryView, Retrying, Role, Shape, Standing, UndoStep, Undoing, Verdict, VerdictTable, Why, Wiring,
-    decide, decide_end, graph_schema, plan_retry, restart,
+    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphProblem, GraphRetry, GraphRules,
+    Guard, Guarded, InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef,
+    Passed, Picture, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, RetryLater, RetryMode, RetryNode,
+    RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, Role, Shape, Standing, Tries, UndoStep, Undoing,
+    Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;

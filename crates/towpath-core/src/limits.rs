@@ -70,6 +70,8 @@ pub const SCHEDULE_MINTED_KEPT: usize = 10;
 pub const TICKS_COUNTED_MAX: u32 = 100;
 /// Nodes that one order re-arms at most: short transactions.
 pub const REARM_MAX: usize = 500;
+/// Most attempts of a graph whose rules retry it.
+pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
 

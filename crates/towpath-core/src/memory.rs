@@ -13,6 +13,7 @@ mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
+mod pause;
 mod place;
 mod prune;
 mod read;
@@ -43,8 +44,8 @@ use crate::name::{Queue, RunId, ScheduleName};
 use crate::payload::Payload;
 use crate::schedule::ScheduleWrite;
 use crate::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueSchedules, Ended, Enqueue, Enqueued, Entry, Hint,
-    HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
+    Hint, HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
     ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted,
     Turn, TurnReply, Upstream, Wanted,
 };
@@ -173,7 +174,7 @@ impl Store for MemoryStore {
         Box::pin(async move { self.read("read a graph", |tables| tables.content(graph, now)) })
     }
 
-    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         let now = self.clock.now();
         Box::pin(async move { self.read("look for retries", |tables| tables.retries(now, limit)) })
     }

@@ -58,6 +58,8 @@ pub enum Report {
         /// Not longer than this; `None` for as long as it takes.
         until: Option<Duration>,
     },
+    /// It is a run that is paused. Not a failure: the attempt is refunded.
+    Held,
     /// It is a run and begins its next chapter, at once and with counters reset.
     Renewed {
         /// The first line of the new journal.
@@ -188,6 +190,10 @@ pub fn settle_report(head: &Head, report: Report) -> Settle {
         Report::Parked { until } => {
             let counters = Counters { attempt: refunded.attempt, ..spent };
             (Move::Park { until, counters }, cancelled(counters, None))
+        }
+        Report::Held => {
+            let counters = Counters { attempt: refunded.attempt, ..spent };
+            (Move::Hold { counters }, cancelled(counters, None))
         }
         Report::Renewed { first, taken } => {
             (Move::Renew(Renewal { first, taken, counters: Counters::default() }), cancelled(spent, None))
@@ -346,8 +352,9 @@ pub fn settle_refused(refused: &Settle, later: Option<&Settle>, head: Option<&He
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
         | Move::Renew(Renewal { counters, .. })
+        | Move::Hold { counters }
         | Move::Park { counters, .. } => Some(*counters),
-        Move::Close(_) | Move::Undo(_) | Move::Stay { .. } => None,
+        Move::Close(_) | Move::Undo(_) | Move::Retry(_) | Move::Stay { .. } => None,
     };
     let counters = counters(refused).or_else(|| later.and_then(counters)).or(head.map(|head| head.counters))?;
     let unknown = JobRules::default();
@@ -373,12 +380,16 @@ fn told_of(settle: &Settle) -> Option<Box<Telling>> {
 /// What becomes of a job that came for a decision.
 pub fn settle_decision(undecided: &Undecided) -> Settle {
     let then = match (&undecided.why, decide(&undecided.why)) {
-        (Why::End { counts, rules, undoing }, _) => {
+        (Why::End { counts, rules, undoing, tries }, _) => {
             let end = undoing.verdict.unwrap_or_else(|| decide_end(counts));
             let tells = undecided.rules.tells();
-            match undoing.step(end) {
-                Some(step) => Move::Undo(step),
-                None => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
+            // Undos begin only once no retry is to come.
+            let tries = tries.as_ref().filter(|_| undoing.verdict.is_none());
+            let later = rules.retry.zip(tries).and_then(|(retry, tries)| retry.later(tries, end));
+            match (later, undoing.step(end)) {
+                (Some(later), _) => Move::Retry(later),
+                (None, Some(step)) => Move::Undo(step),
+                (None, None) => Move::Close(Closing { end, counts: counts.clone(), keep: rules.keep(end), tells }),
             }
         }
         (_, Some((end, cause))) => {

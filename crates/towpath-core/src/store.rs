@@ -25,6 +25,7 @@ mod show;
 mod signal;
 mod transact;
 mod turn;
+mod update;
 mod wake;
 
 pub use apply::{Applied, Change, Changed, Order, StopCounts, WhileRunning};
@@ -41,7 +42,7 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ancestor, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown};
@@ -51,7 +52,7 @@ pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
     Lease, Move, NodeRef, QueueClaim, Renewal, RunHead, Settle, Settled, Turn, TurnReply, Undecided,
 };
-
+pub use update::{Asked, Asking};
 pub use wake::Wake;
 
 use std::any::Any;
@@ -139,8 +140,8 @@ pub trait Store: Send + Sync + 'static {
     fn content(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<NewGraph>>>;
 
     /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
-    /// that are due first, at most `limit`.
-    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>>;
+    /// that are due first, at most `limit`. And when the next one is due.
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;

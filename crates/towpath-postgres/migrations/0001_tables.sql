@@ -152,7 +152,8 @@ create table towpath.run (
   job bigint primary key,
   chapter int not null,
   entries int not null,
-  id text collate "C" not null unique
+  id text collate "C" not null unique,
+  paused text
 ) with (fillfactor = 70);
 
 create table towpath.entry (

@@ -58,7 +58,8 @@ with served as materialized (
 select f.job, f.idx, (case when f.reason is null then 0 else 2 end)::smallint as decide,
   f.attempt + case when f.reason is null then 1 else 0 end as attempt, f.failures, f.crashes, f.id, f.lane, f.rules,
   f.deadline, g.id as graph, n.name as node, f.reason as stop, f.codec, f.input, f.headers, f.enqueued_at,
-  f.turnout, f.seq, f.place, n.role, u.id as run, u.chapter, u.entries
+  f.turnout, f.seq, f.place, n.role, u.id as run, u.chapter, u.entries,
+  u.paused is not null as paused
 from found f
 left join towpath.graph g on g.graph = f.graph
 left join towpath.node n on n.job = case when f.graph is not null then f.job end

@@ -4,14 +4,15 @@
 -- (reason), codec, input and headers (with a handler only), enqueued_at (us); for parents' decisions ok, untaken,
 -- spoiled, need, cause_node, cause_end; for an end's decision graph_key, graph_rules, undoing (code), undo_rank,
 -- end_left; role; of a run its id,
--- chapter, entries. By idx.
+-- chapter, entries, whether it is paused. By idx.
 -- No locks.
 -- Index: running (worker, turn), job (key), graph (graph), stop (graph), node (job), ended (job), run (job).
 select r.job, r.idx, r.decide, r.attempt, r.failures, r.crashes, r.id, r.lane, j.rules, j.deadline, g.id as graph,
   n.name as node, s.reason as stop, j.codec, case when r.decide = 0 then j.input end as input,
   case when r.decide = 0 then j.headers end as headers, j.enqueued_at,
   n.ok, n.untaken, n.spoiled, n.need, c.name as cause_node, x.state as cause_end, g.graph as graph_key,
-  g.rules as graph_rules, g.undoing, g.undo_rank, n."left" as end_left, n.role, u.id as run, u.chapter, u.entries
+  g.rules as graph_rules, g.undoing, g.undo_rank, n."left" as end_left, n.role, u.id as run, u.chapter, u.entries,
+  u.paused is not null as paused
 from towpath.running r
 join towpath.job j on j.key = r.job
 left join towpath.graph g on g.graph = r.graph

@@ -51,6 +51,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
             Change::Pause { queue } => answers.push(orders.pause(queue).await?),
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
+            Change::PauseRun { run } => answers.push(orders.pause_run(run).await?),
+            Change::ResumeRun { run } => answers.push(orders.resume_run(run).await?),
             Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
             Change::Rearm { graph, generation, nodes, holding } => {
                 answers.push(orders.rearm(*graph, *generation, nodes, holding).await?);
@@ -103,7 +105,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) order: &'a Order,
     news: News,
     pub(crate) lanes: Vec<i32>,
-    told: Told,
+    pub(crate) told: Told,
 }
 
 impl Orders<'_> {

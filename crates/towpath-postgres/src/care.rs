@@ -120,6 +120,7 @@ impl Careful<'_> {
             let told = written.told;
             let release = Release::of(&count_children(session, &plan.nodes).await?)?;
             let stepped = plan.undos.write(session, now).await?;
+            plan.retries.write(session, now).await?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
             lanes.extend(&plan.lanes);
             lanes.extend(stepped.lanes);

@@ -9,8 +9,8 @@ use towpath_core::store::{
     StoreResult, WorkerLine,
 };
 use towpath_core::{
-    CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, Incarnation, JobId, Kind, Label, NodeCounters,
-    NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
+    CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
+    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
 };
 use uuid::Uuid;
 
@@ -283,6 +283,7 @@ fn run_line(row: &Row) -> Result<Option<RunLine>, Fault> {
         chapter: count(row.try_get("chapter")?),
         entries: count(row.try_get("entries")?),
         arrived: u32::try_from(row.try_get::<_, i64>("arrived")?).unwrap_or(u32::MAX),
+        paused: parsed(row.try_get("paused")?),
     }))
 }
 
@@ -335,12 +336,14 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
     let stopped = match line.stop {
         Some(reason) => {
             let at = Timestamp::from_micros(row.try_get(12)?);
-            Some(StopLine { reason, at, actor: row.try_get(13)?, why: row.try_get(14)? })
+            let due = instant(row.try_get("retry_due")?);
+            Some(StopLine { reason, at, actor: row.try_get(13)?, why: row.try_get(14)?, due })
         }
         None => None,
     };
     Ok(Some(GraphDetail {
         line,
+        rules: GraphRules::from_stored(row.try_get("rules")?).unwrap_or_default(),
         stopped,
         input: payload(row.try_get(10)?, row.try_get(11)?),
         restarts: restarts

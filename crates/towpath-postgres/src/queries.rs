@@ -107,6 +107,7 @@ queries! {
     EditTake = "edit_take" (INT8_ARRAY);
     EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
+    EndTries = "end_tries" (INT8_ARRAY);
     EndUndos = "end_undos" (INT8_ARRAY, INT4);
     Ended = "ended" (UUID_ARRAY);
     EnqueueJobs = "enqueue_jobs" (
@@ -208,7 +209,10 @@ queries! {
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
     RunArrived = "run_arrived" (INT8_ARRAY);
+    RunFind = "run_find" (TEXT_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
+    RunPause = "run_pause" (INT8, TEXT);
+    RunResume = "run_resume" (TEXT_ARRAY, INT8);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);
@@ -232,7 +236,9 @@ queries! {
     SettleLook = "settle_look" (INT8_ARRAY);
     SettleOutput = "settle_output" (INT8_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettlePlain = "settle_plain" (INT8, INT8, INT8, INT8_ARRAY, INT2, INT4, INT4, INT4, INT8);
-    SettleRenew = "settle_renew" (INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    SettleRenew = "settle_renew" (
+        INT8, INT8, TEXT, TEXT, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY
+    );
     RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
     SettleShow = "settle_show" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);

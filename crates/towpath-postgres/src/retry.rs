@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use towpath_core::store::Changed;
+use towpath_core::store::{Change, Changed, DueRetries};
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Role, State,
-    StopReason, Timestamp,
+    Condition, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying,
+    Role, State, StopReason, Timestamp, Tries, defaults,
 };
 use uuid::Uuid;
 
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, end, parsed, stop};
+use crate::rows::{Facts, count, end, instant, parsed, stop};
 use crate::session::Session;
 use crate::turn::lock_nodes;
 
@@ -25,6 +25,51 @@ struct Looked {
     retrying: Option<Retrying>,
     /// The key of its `end`.
     end: i64,
+}
+
+/// What `end` nodes of graphs decide that are tried again.
+#[derive(Default)]
+pub(crate) struct Retries(Vec<(i64, i64, RetryLater)>);
+
+impl Retries {
+    pub(crate) fn push(&mut self, end: i64, graph: i64, later: &RetryLater) {
+        self.0.push((end, graph, later.clone()));
+    }
+
+    /// Lets the graphs wait until what failed in them runs again. They and their ends are locked, and all else of them has
+    /// ended, so no decision is to be taken back.
+    pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<(), Fault> {
+        let (since, reason) = (Timestamp::from_micros(now), StopReason::Retry.code());
+        for (end, graph, later) in &self.0 {
+            let row = session.one(Query::RetryLook, &[graph]).await?;
+            let generation = count(row.try_get(0)?);
+            let id = GraphId::from(row.try_get::<_, Uuid>(4)?);
+            let mode = RetryMode::Failed;
+            let (actor, due) = (defaults::ACTOR, (since + later.after).as_micros());
+            session.run(Query::StopReplace, &[graph, &reason, &now, &actor, &later.reason]).await?;
+            session.run(Query::RetryBegin, &[graph, end, &now, &due, &mode.to_stored()]).await?;
+            let change = Change::BeginRetry { graph: id, mode: mode.clone(), grace: later.after };
+            let changed = Changed::Retrying { retrying: Retrying { mode, since }, generation };
+            let line = [vec![change.action().to_owned()], vec![change.target()], vec![changed.to_string()]];
+            session.run(Query::Audit, &[&now, &actor, &later.reason, &line[0], &line[1], &line[2]]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads how graphs stand to their policies of retries.
+pub(crate) async fn look(session: &Session, graphs: &[i64], ends: &mut HashMap<i64, Facts>) -> Result<(), Fault> {
+    if graphs.is_empty() {
+        return Ok(());
+    }
+    for row in session.run(Query::EndTries, &[&graphs]).await? {
+        let tries =
+            Tries { generation: count(row.try_get(1)?), stop: stop(row.try_get(2)?), is_barred: row.try_get(3)? };
+        if let Some(facts) = ends.get_mut(&row.try_get(0)?) {
+            facts.tries = Some(tries);
+        }
+    }
+    Ok(())
 }
 
 impl Orders<'_> {
@@ -222,8 +267,13 @@ fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
     })
 }
 
-pub(crate) async fn retries(session: Session, limit: u32) -> Result<Vec<GraphId>, Fault> {
+pub(crate) async fn retries(session: Session, limit: u32) -> Result<DueRetries, Fault> {
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-    let rows = session.run(Query::RetryList, &[&limit]).await?;
-    rows.iter().map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?))).collect()
+    let mut due = DueRetries::default();
+    for row in session.run(Query::RetryList, &[&limit]).await? {
+        let now = Timestamp::from_micros(row.try_get(0)?);
+        due.next = instant(row.try_get(1)?).map(|next| next.since(now));
+        due.graphs.extend(row.try_get::<_, Option<Uuid>>(2)?.map(GraphId::from));
+    }
+    Ok(due)
 }

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{Assigned, Claimed, Counters, Head, NodeRef, Rescued, RunHead, Undecided};
 use towpath_core::{
     Cause, Codec, Count, End, Fence, GraphId, GraphRules, Incarnation, JobId, JobRules, Label, NodeName, ParentCause,
-    Payload, Role, RunId, State, StopReason, Timestamp, Token, Undoing, Why,
+    Payload, Role, RunId, State, StopReason, Timestamp, Token, Tries, Undoing, Why,
 };
 use uuid::Uuid;
 
@@ -118,6 +118,7 @@ pub(crate) struct Holding<'a> {
 pub(crate) struct Facts {
     pub(crate) counts: Vec<Count>,
     pub(crate) undoing: Undoing,
+    pub(crate) tries: Option<Tries>,
 }
 
 impl Holding<'_> {
@@ -192,9 +193,10 @@ impl Holding<'_> {
             }
             with::DEADLINE => Ok(Why::Deadline),
             with::END => {
-                let Facts { counts, undoing } = self.ends.get(&row.try_get("graph_key")?).cloned().unwrap_or_default();
+                let Facts { counts, undoing, tries } =
+                    self.ends.get(&row.try_get("graph_key")?).cloned().unwrap_or_default();
                 let rules = GraphRules::from_stored(row.try_get("graph_rules")?).unwrap_or_default();
-                Ok(Why::End { counts, rules, undoing })
+                Ok(Why::End { counts, rules, undoing, tries })
             }
             // A stop that was lifted meanwhile was one to cancel: others hold nothing for a decision.
             _ => Ok(Why::Stopped { reason: stop(row.try_get(12)?).unwrap_or(StopReason::Cancel) }),
@@ -202,12 +204,12 @@ impl Holding<'_> {
     }
 }
 
-/// What a worker is told of a run: the last three columns of `held` and of `claim`.
+/// What a worker is told of a run: the last four columns of `held` and of `claim`.
 fn run_head(row: &Row) -> Result<Option<RunHead>, Fault> {
-    let at = row.len() - 3;
+    let at = row.len() - 4;
     let Some(id) = row.try_get::<_, Option<&str>>(at)? else { return Ok(None) };
     let (chapter, entries) = (count(row.try_get(at + 1)?), count(row.try_get(at + 2)?));
-    Ok(Some(RunHead { id: RunId::from_stored(id), chapter, entries }))
+    Ok(Some(RunHead { id: RunId::from_stored(id), chapter, entries, paused: row.try_get(at + 3)? }))
 }
 
 /// A row of `end_counts`: the graph and one count.

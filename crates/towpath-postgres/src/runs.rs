@@ -26,6 +26,7 @@ pub(crate) struct Run {
     /// Whether nobody is signalling it.
     alone: bool,
     arrived: u32,
+    paused: bool,
 }
 
 /// What a turn knows of a run's inbox.
@@ -56,7 +57,8 @@ impl Runs {
         let mut runs = HashMap::with_capacity(seen.len());
         for row in seen {
             let alone = row.try_get::<_, Option<bool>>(3)?.unwrap_or(true);
-            let run = Run { chapter: row.try_get(1)?, entries: row.try_get(2)?, alone, arrived: 0 };
+            let run =
+                Run { chapter: row.try_get(1)?, entries: row.try_get(2)?, alone, arrived: 0, paused: row.try_get(4)? };
             runs.insert(row.try_get(0)?, run);
         }
         for row in arrived {
@@ -73,10 +75,10 @@ impl Runs {
 }
 
 /// Whether an item asks what has arrived. A park does even if it has read nothing: a signal that comes beside it would
-/// not find it parked.
+/// not find it parked. So does a hold: one that is resumed or cancelled beside it would not be found held.
 fn asks(item: &Settle) -> bool {
     match item.then {
-        Move::Park { .. } => true,
+        Move::Park { .. } | Move::Hold { .. } => true,
         Move::End(_) => item.read.is_some(),
         _ => false,
     }
@@ -85,7 +87,22 @@ fn asks(item: &Settle) -> bool {
 impl Run {
     /// A run of which only the journal is of interest.
     pub(crate) fn seen(chapter: i32, entries: i32) -> Self {
-        Self { chapter, entries, alone: true, arrived: 0 }
+        Self { chapter, entries, alone: true, arrived: 0, paused: false }
+    }
+
+    /// Whether it goes on and is to stop.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// When a run falls due that is held, if it still is to be; `None` for at once.
+    pub(crate) fn held_until(&self, now: i64) -> Option<i64> {
+        match (self.paused, self.alone) {
+            (false, _) => None,
+            (true, true) => Some(Timestamp::NEVER.as_micros()),
+            // Somebody may be resuming it.
+            (true, false) => Some((Timestamp::from_micros(now) + AGAIN).as_micros()),
+        }
     }
 
     pub(crate) fn chapter(&self) -> i32 {

@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use futures_util::future::{try_join, try_join3, try_join4};
 use tokio_postgres::Row;
 use towpath_core::store::{
-    Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled,
+    Arrival, AttemptRecord, CancelNote, Closing, Counters, Ending, Move, Renewal, Settle, Settled, Showing,
 };
-use towpath_core::{End, GraphId, Incarnation, JobId, SkipKind, StopReason, Timestamp, UndoStep, fault, limits};
+use towpath_core::{
+    End, GraphId, Incarnation, JobId, RetryLater, SkipKind, StopReason, Timestamp, UndoStep, defaults, fault, limits,
+};
 use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{branches, cancel, job_key, json, signed, stored, with};
+use crate::retry::Retries;
+use crate::rows::{branches, cancel, job_key, json, signed, stop, stored, with};
 use crate::runs::{Journal, Run, Runs, Shows, Sight};
 use crate::session::{Params, Session};
 use crate::store::News;
@@ -66,6 +69,8 @@ pub(crate) struct Plan {
     closed: Closed,
     /// What `end` nodes do to the undos of their graphs.
     pub(crate) undos: Steps,
+    /// What `end` nodes of graphs decide that are tried again.
+    pub(crate) retries: Retries,
     /// Nodes that are put back as if they had not been claimed.
     refunded: Vec<i64>,
     /// Nodes whose end stops their graph.
@@ -200,14 +205,17 @@ impl Plan {
         let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
         let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
         let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
-        if let (Settled::Done, Move::Renew(renewal)) = (answer, &item.then) {
-            self.renew(job, run, renewal);
+        match (answer, &item.then) {
+            (Settled::Done, Move::Renew(renewal)) => self.renew(job, run, renewal),
+            (Settled::Done, Move::Hold { counters }) => self.hold(run.held_until(now), row, *counters)?,
+            _ => {}
         }
         if matches!(answer, Settled::Done | Settled::Cancelled) {
             self.journal.append(job, run, &item.journal);
             self.shows.add(job, &item.shows);
         }
-        Ok(answer)
+        let goes_on = answer == Settled::Done && matches!(item.then, Move::Stay { .. });
+        Ok(if goes_on && run.is_paused() { Settled::Paused } else { answer })
     }
 
     fn make_move(
@@ -231,6 +239,7 @@ impl Plan {
             Move::End(ending) => return self.end(ending, row, now, Settled::Done, news),
             Move::Close(closing) => return self.close(closing, row, now, news),
             Move::Undo(step) => return self.step_undos(step, row, now),
+            Move::Retry(later) => return self.retry_later(later, row, news),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => {
                 self.back.push(job);
@@ -263,10 +272,22 @@ impl Plan {
                 self.put_back(job, place(row)?, renewal.counters, None, None);
                 self.lanes.push(row.try_get(9)?);
             }
+            // What becomes of it depends on its pause.
+            Move::Hold { .. } => {}
             Move::Stay { counters: None } => {}
             Move::Stay { counters: Some(counters) } => self.stays.add(job, *counters),
         }
         Ok(Settled::Done)
+    }
+
+    /// Puts a paused run where neither time nor a signal wakes it.
+    fn hold(&mut self, due: Option<i64>, row: &Row, counters: Counters) -> Result<(), Fault> {
+        self.note_refund(row, counters)?;
+        self.put_back(row.try_get(0)?, place(row)?, counters, due, None);
+        if due != Some(Timestamp::NEVER.as_micros()) {
+            self.lanes.push(row.try_get(9)?);
+        }
+        Ok(())
     }
 
     /// Begins a run's next chapter.
@@ -396,6 +417,22 @@ impl Plan {
         Ok(Settled::Done)
     }
 
+    fn retry_later(&mut self, later: &RetryLater, row: &Row, news: &mut News) -> Result<Settled, Fault> {
+        let (with::END, Some(graph)) = (row.try_get(5)?, row.try_get::<_, Option<i64>>(8)?) else {
+            return Ok(Settled::Stale);
+        };
+        let end = row.try_get(0)?;
+        if matches!(stop(row.try_get(11)?), None | Some(StopReason::Fail)) {
+            self.nodes.push(end);
+            self.retries.push(end, graph, later);
+        } else {
+            // Somebody was quicker: it is decided anew.
+            self.back.push(end);
+            news.undecided = true;
+        }
+        Ok(Settled::Done)
+    }
+
     /// Writes everything, in one go, and holds graphs back once all of it is written.
     pub(crate) async fn write(&self, session: &Session, now: i64) -> Result<Written, Fault> {
         let kept = stored(limits::ATTEMPTS_KEPT_NEWEST);
@@ -420,7 +457,10 @@ impl Plan {
         let graphs_ended = graphs.iter().map(|row| Ok::<_, Fault>(GraphId::from(row.try_get::<_, Uuid>(0)?)));
         let graphs_ended = graphs_ended.collect::<Result<_, _>>()?;
         // The lines of the old chapters are written by now.
-        self.renewed.run(session, Query::SettleRenew, at).await?;
+        let old = (Timestamp::from_micros(now) - defaults::KEEP_ANSWER).as_micros();
+        let passing = (Showing::PASSING.to_string(), Showing::PAST_PASSING.to_string());
+        let to_forget: Params<'_> = &[&now, &old, &passing.0, &passing.1];
+        self.renewed.run(session, Query::SettleRenew, to_forget).await?;
         self.taken.run(session, Query::RenewArrivals, &[&Arrival::TAKEN]).await?;
         let mut told = told::tell(session, now, &self.tells).await?;
         told.append(hold_back(session, now, &self.stops).await?);

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
-    Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue, RescueReply,
-    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream,
-    Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Transact, Transacted, Turn,
+    TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
@@ -482,7 +482,7 @@ impl Store for PostgresStore {
         self.read("read a graph", move |session| content::content(session, graph))
     }
 
-    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         self.read("look for retries", move |session| retry::retries(session, limit))
     }
 

@@ -7,6 +7,7 @@ use towpath_core::store::{Arrival, CancelNote, Ending, Move, Settle};
 use towpath_core::{Role, RunId, StopReason};
 
 use crate::error::Fault;
+use crate::pause;
 use crate::queries::Query;
 use crate::rows::stored;
 use crate::session::Session;
@@ -22,6 +23,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// Runs that go on, and were told nothing: their lanes and seqs.
+    pub(crate) fn woken(woken: Vec<(i32, i64)>) -> Self {
+        Self { runs: Vec::new(), woken }
+    }
+
     pub(crate) fn append(&mut self, other: Self) {
         self.runs.extend(other.runs);
         self.woken.extend(other.woken);
@@ -37,10 +43,12 @@ impl Told {
     }
 }
 
-/// Tells runs that they are cancelled, behind their locks.
+/// Tells runs that they are cancelled, behind their locks. Those that are paused go on, to obey.
 pub(crate) async fn cancel(session: &Session, now: i64, runs: &[&str], note: &CancelNote) -> Result<Told, Fault> {
     let arrivals: Vec<Arrival> = runs.iter().map(|run| Arrival::cancel(RunId::from_stored(run), note)).collect();
-    tell(session, now, &arrivals).await
+    let mut told = if runs.is_empty() { Told::default() } else { pause::lift(session, runs).await? };
+    told.append(tell(session, now, &arrivals).await?);
+    Ok(told)
 }
 
 /// Puts arrivals of our own into inboxes, behind the locks of their runs and however full they are.

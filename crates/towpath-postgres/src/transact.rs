@@ -50,6 +50,7 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     let run = Run::seen(row.try_get(0)?, row.try_get(1)?);
     let now: i64 = row.try_get(2)?;
     let counters = rows::counters(row, 3)?;
+    let is_paused: bool = row.try_get(6)?;
     session.batch("savepoint body").await?;
     let end = body(session.client()).await;
     session.batch(if end.rows == Rows::Keep { "release savepoint body" } else { "rollback to savepoint body" }).await?;
@@ -68,5 +69,5 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
         stays.run(session, Query::SettleStay, &[]).await?;
     }
     session.commit().await?;
-    Ok(Transacted::Done)
+    Ok(if is_paused { Transacted::Paused } else { Transacted::Done })
 }

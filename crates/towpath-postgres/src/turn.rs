@@ -130,9 +130,11 @@ async fn hand_back(session: &Session, jobs: &[i64]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Locks the graphs that are about to end, to be undone or to grow, before anything of theirs: orders and appends begin with them too.
+/// Locks the graphs that are about to end, to be undone, to be tried again or to grow, before anything of theirs: orders and appends begin with them too.
 pub(crate) async fn lock_graphs(session: &Session, settle: &[Settle]) -> Result<(), Fault> {
-    let is_of_graph = |item: &&Settle| matches!(item.then, Move::Close(_) | Move::Undo(_)) || item.appends().is_some();
+    let is_of_graph = |item: &&Settle| {
+        matches!(item.then, Move::Close(_) | Move::Undo(_) | Move::Retry(_)) || item.appends().is_some()
+    };
     let closing = settle.iter().filter(is_of_graph);
     let ends: Vec<i64> = closing.map(|item| job_key(item.fence.key)).collect();
     if !ends.is_empty() {
@@ -234,6 +236,7 @@ impl Phases<'_> {
             written = Box::pin(ready(Ok(rows)));
             release = Release::of(&counted)?;
             stepped = plan.undos.write(session, now).await?;
+            plan.retries.write(session, now).await?;
             lanes.append(&mut stepped.lanes);
             news.ended.append(&mut stepped.ended);
             news.undecided |= stepped.undecided;

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use futures_util::future::try_join;
 use tokio_postgres::Row;
-use towpath_core::{Condition, GraphEnd, Guard, Guarded, JobId, NodeName, UndoStep, Undoing, limits};
+use towpath_core::{Condition, GraphEnd, GraphRules, Guard, Guarded, JobId, NodeName, UndoStep, Undoing, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival};
+use crate::retry;
 use crate::rows::{Facts, count, end_count, stored, with};
 use crate::session::Session;
 
@@ -60,7 +61,7 @@ impl Steps {
 /// Reads how the nodes and undos stand of the graphs whose `end` is among these rows of `held`.
 pub(crate) async fn look_at_ends(session: &Session, rows: &[Row], ends: &mut HashMap<i64, Facts>) -> Result<(), Fault> {
     // Of a graph whose undos have begun the nodes are counted only once nothing is left of them.
-    let (mut graphs, mut begun) = (Vec::new(), Vec::new());
+    let (mut graphs, mut begun, mut retried) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         let Some(graph) = row.try_get::<_, Option<i64>>("graph_key")? else { continue };
         if row.try_get::<_, i16>(2)? != with::END {
@@ -68,9 +69,11 @@ pub(crate) async fn look_at_ends(session: &Session, rows: &[Row], ends: &mut Has
         }
         let verdict = row.try_get::<_, Option<i16>>("undoing")?.and_then(GraphEnd::from_code);
         if verdict.is_some() {
-            begun.push(graph)
+            begun.push(graph);
         } else {
-            graphs.push(graph)
+            graphs.push(graph);
+            let rules = GraphRules::from_stored(row.try_get("graph_rules")?).unwrap_or_default();
+            retried.extend(rules.retry.is_some().then_some(graph));
         }
         let undoing = Undoing {
             verdict,
@@ -78,7 +81,7 @@ pub(crate) async fn look_at_ends(session: &Session, rows: &[Row], ends: &mut Has
             running: count(row.try_get("end_left")?),
             waiting: Vec::new(),
         };
-        ends.insert(graph, Facts { counts: Vec::new(), undoing });
+        ends.insert(graph, Facts { counts: Vec::new(), undoing, tries: None });
     }
     if ends.is_empty() {
         return Ok(());
@@ -92,6 +95,7 @@ pub(crate) async fn look_at_ends(session: &Session, rows: &[Row], ends: &mut Has
             facts.undoing.waiting.push(guard(row)?);
         }
     }
+    retry::look(session, &retried, ends).await?;
     begun.retain(|graph| ends.get(graph).is_some_and(|facts| facts.undoing.wants_counts()));
     count_nodes(session, &begun, ends).await
 }

@@ -136,12 +136,13 @@ create table attempt (
     primary key (job, attempt)
 ) strict, without rowid;
 
--- Of jobs with `run` 1. `entries` counts those of this chapter.
+-- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it.
 create table run (
     job integer primary key,
     id text not null,
     chapter integer not null,
-    entries integer not null
+    entries integer not null,
+    paused text
 ) strict;
 create unique index run_id on run (id);
 

@@ -1,5 +1,5 @@
 -- Reads the head of a run.
 -- ?1 job key number.
--- Returns id, chapter, entries; one row or none.
+-- Returns id, chapter, entries, whether it is paused; one row or none.
 -- Index: run (job).
-select id, chapter, entries from run where job = ?1
+select id, chapter, entries, paused is not null from run where job = ?1

@@ -28,6 +28,8 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Rearm { graph, generation, nodes, holding } => tx.rearm(*graph, *generation, nodes, holding)?,
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,
+            Change::PauseRun { run } => tx.pause_run(run, order)?,
+            Change::ResumeRun { run } => tx.resume_run(run)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
@@ -172,7 +174,7 @@ impl Tx<'_, '_> {
         Ok((self.stop(graph)? != Some(StopReason::Prune)).then_some(graph))
     }
 
-    fn audit(&mut self, order: &Order, change: &Change, changed: &Changed) -> Result<(), Fault> {
+    pub(crate) fn audit(&mut self, order: &Order, change: &Change, changed: &Changed) -> Result<(), Fault> {
         let key = self.draw()?;
         let (action, target) = (change.action(), change.target());
         let row = params![key, self.now_us(), order.actor, order.reason, action, target, changed.to_string()];

@@ -140,7 +140,7 @@ impl Tx<'_, '_> {
     pub(crate) fn run_head(&mut self, job: i64) -> Result<Option<RunHead>, Fault> {
         self.db.maybe(Query::RunRead, [job], |row| {
             let id: String = row.get(0)?;
-            Ok(RunHead { id: RunId::from_stored(&id), chapter: row.get(1)?, entries: row.get(2)? })
+            Ok(RunHead { id: RunId::from_stored(&id), chapter: row.get(1)?, entries: row.get(2)?, paused: row.get(3)? })
         })
     }
 
@@ -174,7 +174,9 @@ impl Tx<'_, '_> {
                 })?;
                 let undoing = self.undoing(job.key, graph, verdict, rank)?;
                 let counts = if undoing.wants_counts() { self.counts(graph)? } else { Vec::new() };
-                Ok(Why::End { counts, rules, undoing })
+                let wants_tries = rules.retry.is_some() && undoing.verdict.is_none();
+                let tries = if wants_tries { Some(self.tries(graph)?) } else { None };
+                Ok(Why::End { counts, rules, undoing, tries })
             }
             (_, Some(graph)) => Ok(Why::Stopped { reason: self.stop(graph)?.unwrap_or(StopReason::Cancel) }),
             (_, None) => Err(Fault::corrupt("a lone job waits for a decision about its graph")),

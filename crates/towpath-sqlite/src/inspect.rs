@@ -8,8 +8,8 @@ use towpath_core::store::{
     StopLine, StoreResult, WorkerLine,
 };
 use towpath_core::{
-    Compensation, End, GraphEnd, GraphId, GraphName, Inspect, JobId, Kind, Label, NodeName, Queue, Role, RunId, State,
-    StopReason, VerdictTable,
+    Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
+    RunId, State, StopReason, VerdictTable,
 };
 
 use crate::db::Db;
@@ -118,7 +118,8 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
 fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
     let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
     let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
-    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived }))
+    let paused = rows::pause(row, 33)?;
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused }))
 }
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
@@ -213,13 +214,15 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         let line = graph_line(row)?;
         let stopped = match line.stop {
             Some(reason) => {
-                Some(StopLine { reason, at: rows::instant(row, 14)?, actor: row.get(15)?, why: row.get(16)? })
+                let (at, due) = (rows::instant(row, 14)?, rows::instant_or_none(row, 17)?);
+                Some(StopLine { reason, at, actor: row.get(15)?, why: row.get(16)?, due })
             }
             None => None,
         };
-        Ok((line, rows::payload(row, 12)?, stopped))
+        let rules = rows::json(row, 18, |text| GraphRules::from_stored(Some(text)))?.unwrap_or_default();
+        Ok((line, rows::payload(row, 12)?, rules, stopped))
     })?;
-    let Some((line, input, stopped)) = found else { return Ok(None) };
+    let Some((line, input, rules, stopped)) = found else { return Ok(None) };
     let of_graph = params![line.key, Role::END.bits()];
     let nodes = db.all(Query::GraphNodes, of_graph, |row| {
         let job = job_line(row)?;
@@ -252,7 +255,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
         })
     })?;
     let restarts = db.all(Query::GraphRestarts, which, |row| rows::graph_id(row, 0))?;
-    Ok(Some(GraphDetail { line, input, stopped, restarts, nodes, edges }))
+    Ok(Some(GraphDetail { line, input, rules, stopped, restarts, nodes, edges }))
 }
 
 fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {

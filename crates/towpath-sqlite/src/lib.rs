@@ -37,6 +37,7 @@ mod inspect;
 mod lane;
 mod migrate;
 mod open;
+mod pause;
 mod place;
 mod prune;
 mod queries;

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use rusqlite::params;
-use towpath_core::store::{Changed, Order};
+use towpath_core::store::{Change, Changed, DueRetries, Order};
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Role,
-    Standing, State, StopReason, Timestamp,
+    Condition, End, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView,
+    Retrying, Role, Standing, State, StopReason, Timestamp, Tries, defaults,
 };
 
 use crate::db::Db;
@@ -39,6 +39,29 @@ impl Tx<'_, '_> {
         self.wait_anew(end, 0)?;
         self.take_back_decisions(graph)?;
         Ok(Changed::Retrying { retrying: Retrying { mode: mode.clone(), since: self.now }, generation })
+    }
+
+    /// Lets a graph wait whose `end` this is, until what failed in it runs again.
+    pub(crate) fn retry_later(&mut self, end: &Facts, later: &RetryLater) -> Result<(), Fault> {
+        let Some(graph) = end.graph else { return Ok(()) };
+        // Somebody was quicker: it is decided anew.
+        if !matches!(self.stop(graph)?, None | Some(StopReason::Fail)) {
+            return self.leave_undecided(end.key);
+        }
+        let graph = self.db.one(Query::GraphId, [graph], |row| rows::graph_id(row, 0))?;
+        let change = Change::BeginRetry { graph, mode: RetryMode::Failed, grace: later.after };
+        let order = Order { actor: defaults::ACTOR.to_owned(), reason: later.reason.clone(), changes: Vec::new() };
+        let changed = self.begin_retry(graph, &RetryMode::Failed, later.after, &order)?;
+        self.audit(&order, &change, &changed)
+    }
+
+    /// How a graph stands to its policy of retries.
+    pub(crate) fn tries(&mut self, graph: i64) -> Result<Tries, Fault> {
+        let ends = [End::Dead, End::Quarantined, End::Cancelled].map(End::code);
+        self.db.one(Query::GraphTries, params![graph, ends[0], ends[1], ends[2], Role::UNDO.bits()], |row| {
+            let stop = row.get::<_, Option<i16>>(1)?.map(rows::stop_reason).transpose()?;
+            Ok(Tries { generation: row.get(0)?, stop, is_barred: row.get(2)? })
+        })
     }
 
     /// Takes a graph's nodes back that came for a decision about their parents or their graph.
@@ -242,6 +265,8 @@ fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
     Ok((row.get(0)?, node))
 }
 
-pub(crate) fn retries(db: &mut Db<'_>, now: Timestamp, limit: u32) -> Result<Vec<GraphId>, Fault> {
-    db.all(Query::RetryList, params![now.as_micros(), limit], |row| rows::graph_id(row, 0))
+pub(crate) fn retries(db: &mut Db<'_>, now: Timestamp, limit: u32) -> Result<DueRetries, Fault> {
+    let graphs = db.all(Query::RetryList, params![now.as_micros(), limit], |row| rows::graph_id(row, 0))?;
+    let next = db.one(Query::RetryNext, [now.as_micros()], |row| rows::instant_or_none(row, 0))?;
+    Ok(DueRetries { graphs, next: next.map(|due| due.since(now)) })
 }

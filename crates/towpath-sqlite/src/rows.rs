@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
-use towpath_core::store::{Counters, Versions};
+use towpath_core::store::{Counters, PauseLine, Versions};
 use towpath_core::{
     Cause, CauseRank, Codec, End, GraphEnd, GraphId, Incarnation, JobId, JobRules, Kind, Label, NodeCounters, Payload,
     Role, State, StopReason, Timestamp,
@@ -193,6 +193,11 @@ pub(crate) fn json<T>(
 
 /// Why something ended, or is to.
 pub(crate) fn cause(row: &Row<'_>, at: usize) -> Result<Option<Cause>, Fault> {
+    json(row, at, |text| serde_json::from_str(text))
+}
+
+/// Who has paused a run.
+pub(crate) fn pause(row: &Row<'_>, at: usize) -> Result<Option<PauseLine>, Fault> {
     json(row, at, |text| serde_json::from_str(text))
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled, Showing};
-use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, fault};
+use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, defaults, fault};
 
 use crate::error::Fault;
 use crate::place::Over;
@@ -38,13 +38,14 @@ impl Tx<'_, '_> {
         let (then, answer) = self.choose(&mut held, item)?;
         let job = held.facts.key;
         let is_end = held.decide == Decide::End;
-        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
+        if matches!((&*then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_) | Move::Retry(_), false)) {
             return Ok(Settled::Stale);
         }
-        let mut unread = false;
+        let (mut unread, mut paused) = (false, false);
         if item.is_of_run() {
             let Some(run) = self.run_with_handler(&held)? else { return Ok(Settled::Stale) };
             unread = self.is_unread(&run, item.read)?;
+            paused = run.paused;
             if unread && answer == Settled::Done && matches!(&*then, Move::End(_)) {
                 return Ok(Settled::Unread);
             }
@@ -55,12 +56,13 @@ impl Tx<'_, '_> {
             if let Some(counters) = *counters {
                 self.count_running(job, counters)?;
             }
-            return Ok(answer);
+            return Ok(if paused && answer == Settled::Done { Settled::Paused } else { answer });
         }
         self.db.run(Query::RunningDelete, [job])?;
         if let Move::End(Ending { counters, .. })
         | Move::Again { counters, .. }
         | Move::Block { counters, .. }
+        | Move::Hold { counters }
         | Move::Park { counters, .. } = &*then
         {
             self.note_refund(&held.facts, held.decide, held.counters, *counters)?;
@@ -72,6 +74,7 @@ impl Tx<'_, '_> {
             }
             Move::Close(closing) => ended.extend(self.close(&held, closing)?),
             Move::Undo(step) => self.step_undos(&held.facts, step)?,
+            Move::Retry(later) => self.retry_later(&held.facts, later)?,
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if self.is_undecided(job, held.decide)? => {
                 self.leave_undecided(job)?;
@@ -93,6 +96,10 @@ impl Tx<'_, '_> {
             Move::Park { until, counters } => {
                 let due = until.map_or(Timestamp::NEVER, |wait| self.now + wait);
                 self.park(job, held.facts.place, due, *counters)?;
+            }
+            Move::Hold { counters } => {
+                let due = if paused { Timestamp::NEVER } else { self.now };
+                self.make_due(job, held.facts.place, due, *counters)?;
             }
             Move::Renew(renewal) => self.renew(&held.facts, renewal)?,
             // Answered above.
@@ -156,9 +163,12 @@ impl Tx<'_, '_> {
         let job = facts.key;
         let Some(old) = self.run_head(job)? else { return Ok(()) };
         self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
-        let run = RunHead { chapter: old.chapter + 1, entries: 0, id: old.id };
+        let run = RunHead { chapter: old.chapter + 1, entries: 0, ..old };
         self.db.run(Query::RunRenew, params![job, run.chapter])?;
         self.append_entries(job, &run, std::slice::from_ref(first))?;
+        let old = (self.now - defaults::KEEP_ANSWER).as_micros();
+        let passing = params![job, Showing::PASSING.to_string(), Showing::PAST_PASSING.to_string(), old];
+        self.db.run(Query::ShownForget, passing)?;
         for seq in taken {
             if self.db.run(Query::ArrivalTaken, params![run.id.as_str(), seq])? == 0 {
                 self.db.run(Query::ArrivalBlank, params![run.id.as_str(), seq, Arrival::TAKEN])?;

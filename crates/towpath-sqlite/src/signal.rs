@@ -59,8 +59,9 @@ impl Tx<'_, '_> {
         self.keep_arrival(arrival).map(|_| ())
     }
 
-    /// Tells a run that it is cancelled, however full its inbox is.
+    /// Tells a run that it is cancelled, however full its inbox is. One that is paused goes on, to obey.
     pub(crate) fn tell_of_cancel(&mut self, run: &str, note: &CancelNote) -> Result<(), Fault> {
+        self.lift_pause(run)?;
         self.tell(&Arrival::cancel(RunId::from_stored(run), note))
     }
 

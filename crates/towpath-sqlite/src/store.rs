@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueSchedules, Ended, Enqueue, Enqueued,
-    Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules,
-    Shown, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
+    Enqueued, Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten,
+    Schedules, Shown, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
@@ -212,7 +212,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<Vec<GraphId>>> {
+    fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         Box::pin(async move {
             let now = self.core.options().clock.now();
             self.read("look for retries", |db| retry::retries(db, now, limit))

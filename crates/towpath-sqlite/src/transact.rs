@@ -30,5 +30,5 @@ pub(crate) fn transact(tx: &mut Tx<'_, '_>, work: Transact) -> Result<Transacted
         // A run that writes has outlived its crashes.
         tx.count_running(job, Counters { crashes: 0, ..counters })?;
     }
-    Ok(Transacted::Done)
+    Ok(if run.paused { Transacted::Paused } else { Transacted::Done })
 }

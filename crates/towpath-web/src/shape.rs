@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
 use towpath::core::{Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, JobRules, Kind, Payload, Timestamp};
@@ -201,8 +201,23 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
+    paused: Option<RunPause>,
     published: Option<Shown>,
     published_at: Option<String>,
+}
+
+/// Who has paused a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunPause {
+    at: Option<String>,
+    actor: String,
+    why: String,
+}
+
+impl RunPause {
+    fn of(line: &PauseLine) -> Self {
+        Self { at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
+    }
 }
 
 impl Run {
@@ -212,6 +227,7 @@ impl Run {
             chapter: line.chapter,
             entries: line.entries,
             arrived: line.arrived,
+            paused: line.paused.as_ref().map(RunPause::of),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }
@@ -278,8 +294,16 @@ pub(crate) struct GraphWhole {
     line: Graph,
     input: Option<Shown>,
     stopped: Option<Stop>,
+    retry: Option<TryAgain>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
+}
+
+/// How often a graph is tried when it fails.
+#[derive(Debug, Serialize)]
+struct TryAgain {
+    attempts: u32,
+    delay_us: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -288,11 +312,13 @@ struct Stop {
     at: Option<String>,
     actor: String,
     why: String,
+    due: Option<String>,
 }
 
 impl Stop {
     fn of(line: &StopLine) -> Self {
-        Self { reason: line.reason, at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
+        let (at, due) = (instant(line.at), instant_of(line.due));
+        Self { reason: line.reason, at, actor: line.actor.clone(), why: line.why.clone(), due }
     }
 }
 
@@ -371,6 +397,7 @@ impl GraphWhole {
             line: Graph::of(&detail.line),
             input: detail.input.as_ref().map(|input| Shown::of(ctx, &kind, Part::Input, input)),
             stopped: detail.stopped.as_ref().map(Stop::of),
+            retry: detail.rules.retry.map(|retry| TryAgain { attempts: retry.attempts, delay_us: retry.delay_us }),
             nodes: detail.nodes.iter().map(Node::of).collect(),
             edges: detail.edges.iter().map(Edge::of).collect(),
         }

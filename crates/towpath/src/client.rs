@@ -398,7 +398,7 @@ impl Client {
         self.change(Change::Unpause { queue: queue.clone() }, actor, reason).await.map(|_| ())
     }
 
-    async fn change(&self, change: Change, actor: &str, reason: &str) -> Result<Changed, StoreError> {
+    pub(crate) async fn change(&self, change: Change, actor: &str, reason: &str) -> Result<Changed, StoreError> {
         let order = Order { actor: actor.into(), reason: reason.into(), changes: vec![change] };
         let applied = self.inner.store.apply(order).await?;
         Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))

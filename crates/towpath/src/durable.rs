@@ -21,6 +21,7 @@ mod signal;
 mod step;
 mod transact;
 mod trap;
+mod update;
 
 pub use child::{ChildBuilder, ChildError};
 pub use client::{RunError, RunHandle, SignalBuilder, StartBuilder};
@@ -35,6 +36,7 @@ pub use step::{Step, StepCx, StepError, StepFn};
 #[cfg(feature = "postgres")]
 pub use transact::PostgresFn;
 pub use transact::{Finish, Memory, Postgres, Sqlite, TxFault, TxFn, TxStep};
+pub use update::{Reply, Update, UpdateBuilder, UpdateError};
 
 pub use crate::states::NeededState;
 

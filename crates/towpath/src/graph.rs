@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use towpath_core::{
-    Conflict, GraphId, GraphName, GraphProblem, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge, NewGraph, NewJob,
-    NewNode, NodeName, Payload, Unique, UniqueKey,
+    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge,
+    NewGraph, NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
 };
 
 use crate::client::{self, Client};
@@ -157,6 +157,27 @@ impl GraphBuilder {
     /// the rest; their own failure stops nothing.
     pub fn fail_fast(mut self) -> Self {
         self.rules.fail_fast = true;
+        self
+    }
+
+    /// Tries the graph so often when it fails, the first time included, with this wait between two tries. In each further one,
+    /// its next generation, what failed runs again in place with what was skipped because of it, as by
+    /// [`Client::retry_graph`]; what succeeded stays. It is retried before its undos: they run once the last try has failed.
+    ///
+    /// A graph that was cancelled is not retried, and neither is one in which a durable function failed that had begun: its
+    /// journal would be replayed to the same end.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use std::time::Duration;
+    /// # use towpath::{Graph, Job};
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "fetch", attempts = 5)] struct Fetch;
+    /// let graph = Graph::builder("nightly").retry(3, Duration::from_secs(600));
+    /// graph.node("fetch", &Fetch);
+    /// assert!(graph.build().is_ok());
+    /// ```
+    pub fn retry(mut self, attempts: u32, delay: Duration) -> Self {
+        self.rules.retry = Some(GraphRetry::new(attempts, delay));
         self
     }
 

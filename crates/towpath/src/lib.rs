@@ -69,7 +69,7 @@ pub use builtin::{Timer, WaitFor};
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
-pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError};
+pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Update, UpdateError};
 pub use error::{Error, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};

@@ -3,6 +3,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use towpath_core::store::Changed;
 use towpath_core::{
@@ -156,14 +157,17 @@ pub(crate) async fn carry_on(
 }
 
 /// Carries on retries that nobody has carried to their end, and those that the graphs' own rules have put off until now.
-pub(crate) async fn carry_on_due(store: &Arc<dyn Store>) {
-    let graphs = match store.retries(limits::RETRIES_LOOK_MAX).await {
-        Ok(graphs) => graphs,
+/// Answers how long it may take until there is more to do.
+pub(crate) async fn carry_on_due(store: &Arc<dyn Store>) -> Duration {
+    let (graphs, next) = match store.retries(limits::RETRIES_LOOK_MAX).await {
+        Ok(due) => (due.graphs, due.next),
         Err(error) => {
             tracing::warn!(%error, "cannot look for retries of graphs; trying again");
-            return;
+            return defaults::RETRIES_LOOK;
         }
     };
+    let is_full = graphs.len() >= limits::RETRIES_LOOK_MAX as usize;
+    let mut is_stuck = false;
     let by = (defaults::ACTOR.to_owned(), "a retry that was due".to_owned());
     for graph in graphs {
         match carry_on(store, graph, &by).await {
@@ -171,7 +175,15 @@ pub(crate) async fn carry_on_due(store: &Arc<dyn Store>) {
                 tracing::info!(%graph, generation = retried.generation, nodes = retried.nodes, "retried a graph");
             }
             Ok(None) | Err(RetryError::UnknownGraph { .. }) => {}
-            Err(error) => tracing::warn!(%graph, %error, "cannot carry a retry on; trying again"),
+            Err(error) => {
+                is_stuck = true;
+                tracing::warn!(%graph, %error, "cannot carry a retry on; trying again");
+            }
         }
+    }
+    match next {
+        // There may be more that is due.
+        _ if is_full && !is_stuck => Duration::ZERO,
+        next => next.map_or(defaults::RETRIES_LOOK, |next| next.min(defaults::RETRIES_LOOK)),
     }
 }

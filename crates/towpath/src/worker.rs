@@ -4,6 +4,7 @@ mod attempt;
 mod failed;
 pub(crate) mod peers;
 mod pump;
+mod retrier;
 mod scheduler;
 
 use std::fmt;
@@ -109,9 +110,11 @@ impl Worker {
         let running = self.pump.running();
         let Self { client, schedules, pump, .. } = self;
         let task = tokio::spawn(async move {
+            let retries = tokio::spawn(retrier::keep_retrying(client.store().clone(), pump.retries_told()));
             let time = tokio::spawn(scheduler::keep_time(client, schedules));
             pump.run().await;
             time.abort();
+            retries.abort();
         });
         WorkerHandle { messages: self.messages, running, task }
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use clap::{Args, Subcommand};
 use towpath::GraphId;
 use towpath::core::store::{GraphFilter, Page};
-use towpath::core::{Picture, StopReason};
+use towpath::core::{GraphRetry, Picture, StopReason};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
@@ -144,12 +144,19 @@ impl Show {
             };
             let why = if stop.why.is_empty() { String::new() } else { format!(": {}", stop.why) };
             say::line(format_args!("{what} by {} at {}{why}", stop.actor, words::instant(stop.at)));
+            if let Some(due) = stop.due {
+                say::line(format_args!("goes on at {}, or at once by `towpath retry`", words::instant(due)));
+            }
         }
         if let Some(compensation) = line.compensation {
             say::line(format_args!("undos   {compensation}"));
         }
-        if line.generation > 1 {
-            say::line(format_args!("retried, in generation {}", line.generation));
+        match detail.rules.retry {
+            Some(GraphRetry { attempts, .. }) if attempts > 1 => {
+                say::line(format_args!("in generation {} of {attempts}", line.generation));
+            }
+            _ if line.generation > 1 => say::line(format_args!("retried, in generation {}", line.generation)),
+            _ => {}
         }
         if let Some(of) = line.restart_of {
             say::line(format_args!("a restart of {of}"));

@@ -1,7 +1,7 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
-use towpath::core::store::{AttemptLine, JobDetail, RunLine, Showing, Shown};
+use towpath::core::store::{AttemptLine, JobDetail, PauseLine, RunLine, Showing, Shown};
 use towpath::testing::History;
 
 use super::{ViewArgs, find_job, json};
@@ -113,6 +113,10 @@ fn print_run(run: &RunLine, history: Option<&History>, published: Option<&Shown>
     let (entries, arrived) = (run.entries as usize, run.arrived as usize);
     let entries = words::count(entries, "entry", "entries");
     say::line(format_args!("{entries} in its journal, {}", words::count(arrived, "arrival", "arrivals")));
+    if let Some(PauseLine { at, actor, why }) = &run.paused {
+        let why = if why.is_empty() { String::new() } else { format!(": {}", words::short(why)) };
+        say::line(format_args!("paused at {} by {}{why}", words::instant(*at), words::short(actor)));
+    }
     if let Some(Shown { payload, at }) = published {
         say::line(format_args!("published {} at {}", json::payload_text(payload), words::instant(*at)));
     }

@@ -34,10 +34,14 @@ pub(super) fn graph_line(line: &GraphLine) -> Value {
 pub(super) fn graph(detail: &GraphDetail) -> Value {
     let mut graph = graph_line(&detail.line);
     graph["input"] = detail.input.as_ref().map_or(Value::Null, payload);
-    graph["stopped"] = detail.stopped.as_ref().map_or(
-        Value::Null,
-        |stop| json!({ "reason": stop.reason, "at": words::instant(stop.at), "actor": stop.actor, "why": stop.why }),
-    );
+    graph["stopped"] = detail.stopped.as_ref().map_or(Value::Null, |stop| {
+        let (at, due) = (words::instant(stop.at), instant(stop.due));
+        json!({ "reason": stop.reason, "at": at, "actor": stop.actor, "why": stop.why, "due": due })
+    });
+    graph["retry"] = detail
+        .rules
+        .retry
+        .map_or(Value::Null, |retry| json!({ "attempts": retry.attempts, "delay_us": retry.delay_us }));
     graph["restarts"] = json!(detail.restarts);
     let undone = detail.undone();
     graph["nodes"] = detail.nodes.iter().map(|line| node(line, undone.contains(&line.name))).collect();
@@ -134,6 +138,9 @@ pub(super) fn job(
             "chapter": run.chapter,
             "entries": run.entries,
             "arrived": run.arrived,
+            "paused": run.paused.as_ref().map(|pause| {
+                json!({ "at": words::instant(pause.at), "actor": pause.actor, "why": pause.why })
+            }),
             "published": published.map(|shown| payload(&shown.payload)),
             "published_at": published.map(|shown| words::instant(shown.at)),
             "open": history.map(|history| journal::open(history).iter().map(open).collect::<Vec<_>>()),

@@ -19,7 +19,7 @@ use crate::exec::{Exec, Http, Text, http};
 /// # Errors
 /// Everything that is wrong, with what was wrong before.
 pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>> {
-    let Drafts { name, fail_fast, queues, mut nodes, mut problems, .. } = drafts;
+    let Drafts { name, fail_fast, retry, queues, mut nodes, mut problems, .. } = drafts;
     limits_of_the_whole(&nodes, &mut problems);
     let names = names(&nodes, &mut problems);
     let edges = edges(&nodes, &names, &mut problems);
@@ -41,7 +41,7 @@ pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>>
     }
     let nodes = make(nodes, &mut problems);
     match name {
-        Some(name) if problems.is_empty() => Ok(Flow { name, fail_fast, queues, nodes }),
+        Some(name) if problems.is_empty() => Ok(Flow { name, fail_fast, retry, queues, nodes }),
         _ => Err(problems),
     }
 }

@@ -44,7 +44,7 @@ impl Flow {
         let mut graph = NewGraph {
             id,
             name: self.name,
-            rules: GraphRules { fail_fast: self.fail_fast, ..GraphRules::default() },
+            rules: GraphRules { fail_fast: self.fail_fast, retry: self.retry, ..GraphRules::default() },
             input: Some(input),
             unique: None,
             nodes: Vec::with_capacity(self.nodes.len()),

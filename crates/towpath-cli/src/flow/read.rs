@@ -7,6 +7,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use towpath::GraphName;
+use towpath::core::GraphRetry;
 
 use super::include::{self, DraftInclude};
 use super::node::{DraftNode, NodeReader};
@@ -18,6 +19,7 @@ use super::problem::Problem;
 pub(super) struct Drafts {
     pub(super) name: Option<GraphName>,
     pub(super) fail_fast: bool,
+    pub(super) retry: Option<GraphRetry>,
     pub(super) queues: BTreeMap<String, u16>,
     pub(super) params: Vec<Param>,
     pub(super) includes: Vec<DraftInclude>,
@@ -26,7 +28,7 @@ pub(super) struct Drafts {
 }
 
 /// The fields of a flow.
-pub(crate) const FIELDS: [&str; 6] = ["name", "fail_fast", "params", "queues", "include", "node"];
+pub(crate) const FIELDS: [&str; 7] = ["name", "fail_fast", "retry", "params", "queues", "include", "node"];
 
 /// A value and where it stands.
 pub(super) type Place<'a, 'i> = &'a Spanned<DeValue<'i>>;
@@ -59,6 +61,10 @@ pub(super) fn read(text: &str, default_name: &str, folder: &Path) -> Result<Draf
                 Some(fail_fast) => drafts.fail_fast = fail_fast,
                 None => reader.problems.push(wrong_type("`fail_fast`", "true or false", value)),
             },
+            "retry" => {
+                let mut reader = NodeReader { problems: &mut reader.problems, folder, expressions: Vec::new() };
+                drafts.retry = reader.retry_of_flow(value);
+            }
             "params" => drafts.params = params::read(value, &mut reader.problems),
             "queues" => drafts.queues = reader.queues(value),
             "include" => drafts.includes = include::read(value, folder, &mut reader.problems),

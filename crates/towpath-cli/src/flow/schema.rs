@@ -14,6 +14,7 @@ pub(crate) fn schema() -> Value {
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": limits::NODE_NAME_BYTES_MAX, "description": "For people; the file's name if left out." },
             "fail_fast": { "type": "boolean", "default": false, "description": "Whether the first failure stops what no edge of a failure leads to." },
+            "retry": { "$ref": "#/$defs/retryOfFlow" },
             "params": { "type": "object", "additionalProperties": { "$ref": "#/$defs/param" }, "description": "What `--set` and `--input` give, and expressions see as `params.NAME`." },
             "queues": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 1, "maximum": 1_000 }, "description": "How many nodes of a queue run at once." },
             "include": { "type": "object", "additionalProperties": { "$ref": "#/$defs/include" }, "description": "Other flows, whose nodes become `NAME.NODE`." },
@@ -37,6 +38,7 @@ fn defs() -> Value {
         "include": include(),
         "edge": edge(),
         "retry": retry(),
+        "retryOfFlow": retry_of_flow(),
         "undo": undo(),
         "node": node()
     })
@@ -120,6 +122,17 @@ fn retry() -> Value {
         "oneOf": [
             attempts,
             { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": attempts, "backoff": duration, "cap": duration } }
+        ]
+    })
+}
+
+fn retry_of_flow() -> Value {
+    let attempts = json!({ "type": "integer", "minimum": 1, "maximum": 1_000 });
+    json!({
+        "description": "How often the flow is tried when it fails, and the wait before each further try: what failed runs again, what succeeded does not. Once if left out.",
+        "oneOf": [
+            attempts,
+            { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": attempts, "delay": { "$ref": "#/$defs/duration" } } }
         ]
     })
 }

@@ -1,5 +1,8 @@
 //! Work that ended badly is put back on the command line.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde::{Deserialize, Serialize};
 use towpath::{Client, Context, Failure, Job, Worker};
 
@@ -93,4 +96,83 @@ fn a_flow_is_restarted_as_a_new_one_and_resumed() {
     assert_eq!((&shown["end"], &shown["restart_of"]), (&"succeeded".into(), &old.as_str().into()));
     assert!(folder.run(&["graph", "show", &old]).stdout.contains(&format!("\nrestarted as {new}\n")));
     assert_eq!(folder.run(&["restart", "01a22971-e74f-7541-ba52-cf137f70019b"]).code, 2);
+}
+
+#[test]
+fn a_flow_that_fails_is_tried_again_by_its_own_rules() {
+    let folder = Folder::with_flow(
+        r#"
+name = "nightly"
+retry = { attempts = 3, delay = "10ms" }
+[node.a]
+exec = ["sh", "-c", "echo a >> log"]
+undo = { exec = ["sh", "-c", "echo undone >> log"] }
+[node.b]
+after = ["a"]
+exec = ["sh", "-c", "echo b >> log; test $(grep -c b log) -ge 3"]
+[node.c]
+after = ["b"]
+exec = ["sh", "-c", "echo c >> log"]
+"#,
+    );
+    let ran = folder.run(&["run", "flow.toml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(folder.read("log"), "a\nb\nb\nb\nc\n", "what succeeded does not run again, and nothing is undone");
+    let shown = folder.json(&["graph", "show", &folder.newest_graph()]);
+    assert_eq!((&shown["generation"], &shown["stopped"]), (&3.into(), &serde_json::Value::Null));
+    assert_eq!(shown["retry"], serde_json::json!({ "attempts": 3, "delay_us": 10_000 }));
+    let text = folder.run(&["graph", "show", &folder.newest_graph()]).stdout;
+    assert!(text.contains("in generation 3 of 3\n"), "{text}");
+}
+
+#[test]
+fn a_flow_that_waits_for_its_retry_survives_a_kill_and_is_retried_at_once_by_hand() {
+    let folder =
+        Folder::with_flow("retry = { attempts = 2, delay = \"1h\" }\n[node.a]\nexec = [\"test\", \"-e\", \"ready\"]\n");
+    let mut run = folder.towpath(&["run", "flow.toml"]).stdout(Stdio::piped()).spawn().unwrap();
+    // It says so itself, once it has looked.
+    let mut lines = BufReader::new(run.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told = lines.find(|line| line.contains("it has failed and is tried again")).unwrap();
+    assert!(told.ends_with("its rules: generation 2 of 2, after 3600s"), "{told}");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let graph = folder.newest_graph();
+    let shown = folder.run(&["graph", "show", &graph]).stdout;
+    assert!(shown.contains("stopped to retry by towpath at 2"), "{shown}");
+    assert!(shown.contains("goes on at 2"), "{shown}");
+    assert!(folder.json(&["graph", "show", &graph])["stopped"]["due"].is_string());
+    folder.write("ready", "");
+    assert_eq!(folder.run(&["retry", &graph]).code, 0);
+    let resumed = folder.run(&["resume"]);
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
+fn a_flow_that_is_killed_while_it_fails_or_waits_is_resumed() {
+    let folder = Folder::with_flow(
+        "retry = { attempts = 2, delay = \"2s\" }\n[node.a]\nexec = [\"sh\", \"-c\", \"echo a >> log; test -e ready\"]\n",
+    );
+    let mut run = folder.towpath(&["run", "flow.toml"]).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("its node has run", || !folder.read("log").is_empty());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    folder.write("ready", "");
+    let resumed = folder.run(&["resume"]);
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
+fn what_is_wrong_with_the_retry_of_a_flow_is_said() {
+    let node = "[node.a]\nexec = [\"true\"]\n";
+    for (retry, said) in [
+        ("0", "`retry` is out of range"),
+        ("\"often\"", "`retry` of a flow must be a number of attempts or a table"),
+        ("{ delay = \"1s\" }", "`retry` has no `attempts`"),
+        ("{ attempts = 2, backoff = \"1s\" }", "`retry` of a flow has no such field"),
+        ("{ attempts = 2, delay = 1 }", "`delay` must be a duration"),
+    ] {
+        let ran = Folder::with_flow(&format!("retry = {retry}\n{node}")).run(&["check", "flow.toml"]);
+        assert_eq!(ran.code, 2, "{retry}");
+        assert!(ran.stderr.contains(said), "{retry}: {}", ran.stderr);
+    }
 }

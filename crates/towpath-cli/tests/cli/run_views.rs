@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use towpath::testing::{History, assert_replays};
-use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Worker, WorkerHandle};
+use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Update, Worker, WorkerHandle};
 
 use crate::{Folder, wait_until};
 
@@ -21,11 +21,25 @@ async fn order(cx: Cx<'_>, _what: String) -> Result<u32, Failure> {
     Ok(cx.signal(PAID).await)
 }
 
+const ADD: Update<u32, u32> = Update::new("add");
+const TALLY: Durable<u32, u32, Failure> = Durable::new("tally", 1, Duration::from_secs(600), &tally);
+async fn tally(cx: Cx<'_>, mut sum: u32) -> Result<u32, Failure> {
+    loop {
+        let (n, reply) = cx.update(ADD).await;
+        if n == 0 {
+            return Ok(sum);
+        }
+        sum += n;
+        cx.publish(&sum);
+        reply.send(&sum);
+    }
+}
+
 /// A folder with the run `o-1`, that waits for its signal.
 async fn waiting() -> (Folder, Client, WorkerHandle) {
     let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
     let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
-    let worker = Worker::builder(&client).durable(ORDER).start().unwrap();
+    let worker = Worker::builder(&client).durable(ORDER).durable(TALLY).start().unwrap();
     client.start(ORDER, "o-1", &"tea".to_owned()).await.unwrap();
     wait_until("it parks", || {
         let shown = folder.json(&["job", "o-1"]);
@@ -85,6 +99,54 @@ async fn who_cancels_a_blocked_run_is_told_that_it_must_wait() {
     let wanted =
         "run o-1: it is blocked: it is asked to stop once it can go on; --terminate ends it now, without its undos\n";
     assert_eq!(said, wanted);
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_answers_a_shell_and_shows_what_it_publishes() {
+    let (folder, client, worker) = waiting().await;
+    client.start(TALLY, "t-1", &40).await.unwrap();
+    assert_eq!(folder.run(&["update", "t-1", "add", "2", "--id", "x"]).stdout, "42\n");
+    assert_eq!(folder.run(&["update", "t-1", "add", "2", "--id", "x"]).stdout, "42\n", "it is asked once");
+    let shown = folder.run(&["job", "t-1"]).stdout;
+    assert!(shown.contains("\npublished 42 at "), "{shown}");
+    assert_eq!(folder.json(&["job", "t-1"])["run"]["published"], 42);
+    assert_eq!(folder.json(&["job", "o-1"])["run"]["published"], serde_json::Value::Null);
+
+    let none = folder.run(&["update", "t-1", "no-such", "--timeout", "1ms"]);
+    assert_eq!(none.code, 1, "{}", none.stderr);
+    assert!(none.stderr.contains("run t-1 has not answered within 1ms"), "{}", none.stderr);
+    for refused in [&["update", "t-1", "add", "{7"][..], &["update", "t-2", "add", "1"], &["update", "t-1", "No Name"]]
+    {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    let ended = folder.run(&["update", "t-1", "add", "0"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("run t-1 is succeeded, and has not answered"), "{}", ended.stderr);
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_paused_and_resumed() {
+    let (folder, client, worker) = waiting().await;
+    assert_eq!(
+        folder.run(&["runs", "pause", "o-1", "--reason", "a look", "--actor", "ann"]).stdout,
+        "run o-1: paused\n"
+    );
+    let shown = folder.run(&["job", "o-1"]).stdout;
+    assert!(shown.contains("\npaused at ") && shown.contains(" by ann: a look\n"), "{shown}");
+    let paused = &folder.json(&["job", "o-1"])["run"]["paused"];
+    assert_eq!((&paused["actor"], &paused["why"]), (&"ann".into(), &"a look".into()));
+    assert_eq!(folder.json(&["runs", "resume", "o-1"])["outcome"], "resumed");
+    assert_eq!(folder.json(&["job", "o-1"])["run"]["paused"], serde_json::Value::Null);
+    assert_eq!(folder.json(&["audit"])[0]["action"], "resume run");
+    for refused in [&["runs", "pause", "nobody"][..], &["runs", "resume", "nobody"], &["runs", "pause", ""]] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    folder.run(&["signal", "o-1", "paid", "7"]);
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    client.result(&run).await.unwrap();
+    assert_eq!(folder.run(&["runs", "pause", "o-1"]).stdout, "run o-1: had ended already\n");
     worker.shutdown().await;
 }
 

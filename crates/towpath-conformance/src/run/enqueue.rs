@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use towpath_core::store::{Enqueue, Item, Parent, Placed};
 use towpath_core::{
-    Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRules, Hold, JobRules, Kind, Label, Need, NewAppend,
-    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId, Unique, UniqueKey,
+    Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRetry, GraphRules, Hold, JobRules, Kind, Label,
+    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId,
+    Unique, UniqueKey,
 };
 
 use crate::args::Args;
@@ -120,6 +121,7 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
         keep_us: args.read("keep", span::parse)?.map(whole_micros),
         keep_failed_us: args.read("keep_failed", span::parse)?.map(whole_micros),
         fail_fast: args.flag("fail_fast"),
+        retry: args.read("retry", read_retry)?,
     };
     let input = args.read("input", |text| Ok(read_payload(text)))?;
     let unique = read_unique(&mut args)?;
@@ -134,6 +136,13 @@ fn read_graph(names: &mut Names, mut args: Args, body: &[String]) -> Result<Name
     };
     let item = graph.prepare().map(|g| Item::Graph(Box::new(of_parent(g)))).map_err(|e| e.to_string());
     Ok(Named { name, item })
+}
+
+/// `3,10s`: attempts and the wait between them.
+fn read_retry(text: &str) -> Result<GraphRetry, ScriptError> {
+    let bad = || ScriptError::new(format!("{text:?} is no policy: write such as retry=3,10s"));
+    let (attempts, delay) = text.split_once(',').ok_or_else(bad)?;
+    Ok(GraphRetry::new(attempts.parse().map_err(|_| bad())?, span::parse(delay)?))
 }
 
 fn read_append(names: &mut Names, mut args: Args, body: &[String]) -> Result<Named, ScriptError> {

@@ -1,5 +1,6 @@
 //! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
+use towpath_core::RunId;
 use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning};
 use towpath_core::{GraphId, Queue, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
 
@@ -68,14 +69,21 @@ impl<S: Subject> Runner<S> {
         self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 
-    /// `pause mail` and `unpause mail`.
+    /// `pause mail` and `unpause mail`, or `pause run order-1`.
     async fn pause(&mut self, verb: &str, mut args: Args) -> Answer {
-        let name = args.word("a queue")?;
+        let first = args.word("a queue or `run`")?;
+        let run = if first == "run" { Some(args.word("a run")?) } else { None };
         let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
         let reason = args.text("reason")?.unwrap_or_default();
         args.finish()?;
-        let queue = parsed(Queue::new(&name))?;
-        let change = if verb == "pause" { Change::Pause { queue } } else { Change::Unpause { queue } };
+        let pauses = verb == "pause";
+        let change = match &run {
+            Some(run) if pauses => Change::PauseRun { run: parsed(RunId::new(run))? },
+            Some(run) => Change::ResumeRun { run: parsed(RunId::new(run))? },
+            None if pauses => Change::Pause { queue: parsed(Queue::new(&first))? },
+            None => Change::Unpause { queue: parsed(Queue::new(&first))? },
+        };
+        let name = run.unwrap_or(first);
         self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 

@@ -107,11 +107,14 @@ impl<S: Subject> Runner<S> {
         self.subject.store().retry_view(graph).await.map_err(|e| ScriptError::new(format!("no shape: {e}")))
     }
 
-    /// `retries`: those that whoever looks carries on.
+    /// `retries`: those that whoever looks carries on, and when the next one is due.
     pub(super) async fn retries(&mut self, args: Args) -> Answer {
         args.finish()?;
         match self.subject.store().retries(100).await {
-            Ok(graphs) => Ok(graphs.iter().map(|graph| self.names.of(graph)).collect()),
+            Ok(due) => {
+                let next = due.next.map(|next| format!("next in {}", span::show(next)));
+                Ok(due.graphs.iter().map(|graph| self.names.of(graph)).chain(next).collect())
+            }
             Err(error) => Ok(self.refused(&error)),
         }
     }

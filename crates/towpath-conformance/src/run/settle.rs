@@ -178,6 +178,7 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
             taken: (1..=args.number("taken")?.unwrap_or(0)).map(|at: i64| -at).collect(),
         },
         "park" => Report::Parked { until: args.word_maybe()?.map(|text| span::parse(&text)).transpose()? },
+        "hold" => Report::Held,
         "revoke" => Report::Revoked { reason: args.word("a reason")? },
         "skip" => Report::Skipped { reason: args.word("a reason")? },
         "stop" => Report::Stopped,

@@ -138,6 +138,7 @@ impl<S: Subject> Runner<S> {
                 Settled::Stale => "stale",
                 Settled::Unread => "unread",
                 Settled::Refused => "refused",
+                Settled::Paused => "paused",
             };
             lines.push(format!("{name} {word}"));
         }
@@ -162,7 +163,9 @@ impl<S: Subject> Runner<S> {
         for ((name, settle), told) in names.iter().zip(&kept.settle).zip(&reply.settled) {
             if !stays(settle, *told) {
                 book.drop_job(name);
-            } else if let (Move::Stay { counters: Some(counters) }, Settled::Done) = (&settle.then, told) {
+            } else if let (Move::Stay { counters: Some(counters) }, Settled::Done | Settled::Paused) =
+                (&settle.then, told)
+            {
                 book.count(name, *counters);
             }
         }
@@ -214,7 +217,7 @@ impl<S: Subject> Runner<S> {
 
 /// Whether what was settled is still the worker's.
 fn stays(settle: &Settle, told: Settled) -> bool {
-    matches!(told, Settled::Unread | Settled::Refused)
+    matches!(told, Settled::Unread | Settled::Refused | Settled::Paused)
         || (told == Settled::Done && matches!(settle.then, Move::Stay { .. }))
 }
 

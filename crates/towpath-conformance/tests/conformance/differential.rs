@@ -104,18 +104,28 @@ impl<S: Subject> Pair<S> {
         panic!("seed {}: memory and {}\n{history}{command}\n{what}", self.seed, self.name);
     }
 
+    /// Carries out the retry of every graph that waits for one, and lifts those that nobody can carry out. Answers whether
+    /// there was any.
+    async fn lift_retries(&mut self) -> bool {
+        let mut is_any = false;
+        for graph in self.say("graphs end=open").await {
+            if graph.contains("stop=retry")
+                && let Some(name) = graph.split(' ').next()
+            {
+                is_any = true;
+                self.say(format!("retry {name}")).await;
+                self.both(Command::bare("order", vec![format!("unstop {name} retry")])).await;
+            }
+        }
+        is_any
+    }
+
     /// Works everything off, then lets everything be pruned.
     async fn drain(&mut self) {
         self.say("clock 2d").await;
         self.say("beat w9 lease=900d build=99").await;
         self.say("rescue w9 gone=w1,w2,w3,w4 limit=4000").await;
-        for graph in self.say("graphs end=open").await {
-            if graph.contains("stop=retry")
-                && let Some(name) = graph.split(' ').next()
-            {
-                self.both(Command::bare("order", vec![format!("unstop {name} retry")])).await;
-            }
-        }
+        self.lift_retries().await;
         for command in RandomScript::wind_up() {
             self.both(command).await;
         }
@@ -123,7 +133,7 @@ impl<S: Subject> Pair<S> {
         for _ in 0..DRAIN_TURNS_MAX {
             let answer = self.both(RandomScript::drain("w9")).await;
             quiet = if answer.is_empty() { quiet + 1 } else { 0 };
-            if quiet == 2 {
+            if quiet == 2 && !self.lift_retries().await {
                 break;
             }
             self.say("clock 6h").await;

@@ -45,6 +45,7 @@ async fn compare<S: Subject>(graphs: u64, new: impl AsyncFn() -> S) {
         shown.appends,
         shown.undone,
         shown.retries,
+        shown.tried_again,
     ];
     let rare = rarest.into_iter().min() <= Some(graphs as usize / 50)
         || (graphs >= 5_000 && (shown.spared == 0 || shown.failed_fast < 500 || shown.left_undone < 100));

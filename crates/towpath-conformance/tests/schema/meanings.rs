@@ -110,6 +110,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("attempt", "log", "at most 64 KiB of text, head and tail"),
     ("run", "id", "id of the run, text of at most 200 bytes"),
     ("run", "entries", "entries of this chapter (count)"),
+    ("run", "paused", "JSON of who has paused it; null: nobody"),
     ("entry", "run", "key of the run's job"),
     ("entry", "seq", "place in the chapter, from 0"),
     ("shown", "run", "key of the run's job"),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use super::undo::Undoing;
-use super::{GraphRules, Role};
+use super::{GraphRules, Role, Tries};
 use crate::lifecycle::{Cause, End, SkipKind, StopReason};
 use crate::name::NodeName;
 
@@ -103,6 +103,8 @@ pub enum Why {
         rules: GraphRules,
         /// How its undos stand.
         undoing: Undoing,
+        /// How it stands to its policy of retries; `None` if it has none, or its undos were decided about.
+        tries: Option<Tries>,
     },
 }
 

@@ -13,15 +13,16 @@ pub use schema::schema;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-use super::{GraphProblem, GraphRules, InvalidGraph, NewGraph};
+use super::{GraphProblem, GraphRetry, GraphRules, InvalidGraph, NewGraph};
+use crate::defaults;
 use crate::id::GraphId;
 use crate::limits;
 use crate::name::GraphName;
 use crate::payload::Payload;
-use fields::{Fields, Reader, Whose};
+use fields::{Fields, Reader, Whose, what};
 
 /// The fields of a graph, in the order in which they are written.
-const FIELDS: [&str; 7] = ["id", "name", "input", "fail_fast", "keep", "keep_failed", "nodes"];
+const FIELDS: [&str; 8] = ["id", "name", "input", "fail_fast", "retry", "keep", "keep_failed", "nodes"];
 
 impl NewGraph {
     /// Reads a graph that is written as JSON; `docs/graph.schema.json` describes the text. `fresh` is its id if it names
@@ -91,6 +92,7 @@ fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, 
         "name" => name = Some(reader.parsed::<GraphName>(&whose, field, value)),
         "input" => graph.input = Some(Payload::json_bytes(value.get().to_owned())),
         "fail_fast" => graph.rules.fail_fast = reader.flag(&whose, field, value),
+        "retry" => graph.rules.retry = retry(reader, value),
         "keep" => graph.rules.keep_us = reader.duration(&whose, field, value).map(micros),
         "keep_failed" => graph.rules.keep_failed_us = reader.duration(&whose, field, value).map(micros),
         _ => nodes = Some(value),
@@ -113,6 +115,26 @@ fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, 
     }
     let shown = graph.name.to_string();
     (graph, shown)
+}
+
+/// `3`, or `{ "attempts": 3, "delay": "30s" }`.
+fn retry(reader: &mut Reader, value: &RawValue) -> Option<GraphRetry> {
+    let whose = Whose::Graph;
+    let want = "a number of attempts from 1, or an object with `attempts` and `delay`";
+    if what(value) != "an object" {
+        let attempts = reader.value::<u32>(&whose, "retry", want, value)?;
+        return Some(GraphRetry::new(attempts, defaults::GRAPH_RETRY_DELAY));
+    }
+    let fields = reader.object(&whose, "retry", "an object", value)?;
+    let (mut attempts, mut delay) = (None, Some(defaults::GRAPH_RETRY_DELAY));
+    reader.fields(&fields, &whose, &["attempts", "delay"], |reader, field, value| match field {
+        "attempts" => attempts = Some(reader.value::<u32>(&whose, "retry.attempts", "a whole number from 1", value)),
+        _ => delay = reader.duration(&whose, "retry.delay", value),
+    });
+    if attempts.is_none() {
+        reader.problem(&whose, "`retry` has no `attempts`: add it");
+    }
+    Some(GraphRetry::new(attempts??, delay?))
 }
 
 fn micros(duration: Duration) -> u64 {

@@ -181,6 +181,7 @@ impl NewGraph {
         if let Some(unique) = &self.unique {
             check.unique(unique);
         }
+        check.problems.extend(self.rules.retry.and_then(|retry| retry.problem()).map(GraphProblem::Retry));
         let edges = check.edges(&self.edges, |_| None);
         let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);

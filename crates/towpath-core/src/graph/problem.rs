@@ -99,6 +99,8 @@ pub enum GraphProblem {
     Job(NodeName, String),
     /// The graph's own input breaks a limit.
     Input(String),
+    /// Its policy of retries breaks a limit.
+    Retry(String),
     /// A unique key that a graph cannot have like this.
     Unique(UniqueKey, &'static str),
     /// The text that describes it is wrong, beside its nodes.
@@ -109,6 +111,7 @@ impl fmt::Display for GraphProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("it has no node: add one"),
+            Self::Retry(problem) => f.write_str(problem),
             Self::Cycle(path) => {
                 f.write_str("these nodes wait for each other: ")?;
                 for (at, node) in path.iter().enumerate() {

@@ -26,7 +26,7 @@ impl Transaction<'_> {
                 Change::End { job, ending, running } => self.end_by_order(job, *ending, running, &note),
                 Change::Stop { graph, reason: what_for } => {
                     let (actor, why) = (actor.clone(), reason.clone());
-                    self.stop(graph, StopLine { reason: what_for, at: self.now, actor, why })
+                    self.stop(graph, StopLine { reason: what_for, at: self.now, actor, why, due: None })
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
                 Change::Recount { graph } => self.recount(graph),
@@ -41,10 +41,15 @@ impl Transaction<'_> {
                     self.news.ready.insert(queue);
                     Changed::Unpaused
                 }
+                Change::PauseRun { run } => {
+                    let line = PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.pause_run(&run, line)
+                }
+                Change::ResumeRun { run } => self.resume_run(&run),
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
                 Change::BeginRetry { graph, mode, grace } => {
                     let (actor, why) = (actor.clone(), reason.clone());
-                    let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why };
+                    let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why, due: None };
                     self.begin_retry(graph, mode, self.now + grace, line)
                 }
                 Change::Rearm { graph, generation, nodes, holding } => self.rearm(graph, generation, &nodes, &holding),

@@ -9,7 +9,7 @@ use crate::lifecycle::{End, StopReason};
 use crate::name::{Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
-    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StoreResult, WorkerLine,
+    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -120,6 +120,7 @@ impl Tables {
                 chapter: row.chapter,
                 entries: row.entries,
                 arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
+                paused: row.paused.clone(),
             }),
         })
     }
@@ -193,7 +194,11 @@ impl Tables {
         Some(GraphDetail {
             line: self.graph_line(key)?,
             input: row.input.clone(),
-            stopped: self.stopped.get(&key).cloned(),
+            rules: row.rules,
+            stopped: self
+                .stopped
+                .get(&key)
+                .map(|line| StopLine { due: self.retry.get(&key).map(|row| row.due), ..line.clone() }),
             restarts: self.restarts(id),
             nodes: nodes.into_iter().filter_map(|job| self.node_line(job, self.node.get(&job)?)).collect(),
             edges: edges.into_values().filter_map(|(parent, edge)| self.edge_line(parent, edge)).collect(),

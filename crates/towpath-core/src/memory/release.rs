@@ -21,7 +21,7 @@ impl Transaction<'_> {
             let (actor, why) = ("towpath".to_owned(), "a node failed".to_owned());
             let note = CancelNote { actor: actor.clone(), reason: why.clone() };
             self.tables.stop.insert(graph, stop);
-            self.tables.stopped.insert(graph, StopLine { reason: stop, at: self.now, actor, why });
+            self.tables.stopped.insert(graph, StopLine { reason: stop, at: self.now, actor, why, due: None });
             self.news.cancel = true;
             self.tell_runs_of(graph, &note);
         }

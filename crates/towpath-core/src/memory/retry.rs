@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Condition, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing};
+use crate::defaults;
+use crate::graph::{Condition, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing, Tries};
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::{State, StopReason};
+use crate::lifecycle::{End, State, StopReason};
 use crate::payload::Payload;
-use crate::store::{Changed, Counters, StopLine};
+use crate::store::{Change, Changed, Counters, DueRetries, StopLine};
 use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{EdgeRow, Key, Phase, RetryRow, Tables, With};
+use super::tables::{AuditRow, EdgeRow, Key, Phase, RetryRow, Tables, With};
 
 impl Transaction<'_> {
     pub(super) fn begin_retry(&mut self, id: GraphId, mode: RetryMode, due: Timestamp, line: StopLine) -> Changed {
@@ -27,6 +28,26 @@ impl Transaction<'_> {
         }
         let retrying = self.tables.retrying(graph).unwrap_or(Retrying { mode, since: self.now });
         Changed::Retrying { retrying, generation }
+    }
+
+    /// Lets a graph wait whose `end` this is, until what failed in it runs again.
+    pub(super) fn retry_later(&mut self, end: Key, later: RetryLater) {
+        let Some(graph) = self.tables.node.get(&end).map(|node| node.graph) else { return };
+        // Somebody was quicker: it is decided anew.
+        if !matches!(self.tables.stop.get(&graph), None | Some(StopReason::Fail)) {
+            self.leave_undecided(end);
+            return;
+        }
+        let Some(id) = self.tables.graph.get(&graph).map(|row| row.id) else { return };
+        let RetryLater { after, reason } = later;
+        let change = Change::BeginRetry { graph: id, mode: RetryMode::Failed, grace: after };
+        let actor = defaults::ACTOR.to_owned();
+        let (actor_shown, why) = (actor.clone(), reason.clone());
+        let line = StopLine { reason: StopReason::Retry, at: self.now, actor: actor_shown, why, due: None };
+        let changed = self.begin_retry(id, RetryMode::Failed, self.now + after, line);
+        let (action, target, outcome) = (change.action(), change.target(), changed.to_string());
+        let key = self.tables.draw();
+        self.tables.audit.insert(key, AuditRow { at: self.now, actor, reason, action, target, outcome });
     }
 
     /// Takes a graph's nodes back that came for a decision about their parents or their graph.
@@ -192,11 +213,26 @@ impl Tables {
         })
     }
 
-    pub(super) fn retries(&self, now: Timestamp, limit: u32) -> Vec<GraphId> {
+    /// How a graph stands to its policy of retries.
+    pub(super) fn tries(&self, graph: Key) -> Option<Tries> {
+        let bars = |job: Key| {
+            let is_stuck = |end: End| (end.is_failure() || end == End::Cancelled) && self.has_journal(job);
+            self.ended.get(&job).is_some_and(|row| self.is_undo(job) || is_stuck(row.end))
+        };
+        Some(Tries {
+            generation: self.graph.get(&graph)?.generation,
+            stop: self.stop.get(&graph).copied(),
+            is_barred: self.nodes_of(graph).any(bars),
+        })
+    }
+
+    pub(super) fn retries(&self, now: Timestamp, limit: u32) -> DueRetries {
         let mut due: Vec<(Timestamp, Key)> =
             self.retry.iter().filter(|(_, row)| row.due <= now).map(|(graph, row)| (row.due, *graph)).collect();
         due.sort_unstable();
         let graphs = due.into_iter().take(limit as usize);
-        graphs.filter_map(|(_, graph)| self.graph.get(&graph).map(|row| row.id)).collect()
+        let graphs = graphs.filter_map(|(_, graph)| self.graph.get(&graph).map(|row| row.id)).collect();
+        let next = self.retry.values().map(|row| row.due).filter(|due| *due > now).min();
+        DueRetries { graphs, next: next.map(|due| due.since(now)) }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes what becomes of a job that a worker held, if its claim still holds.
 
+use crate::defaults;
 use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 use crate::lifecycle::End;
@@ -35,7 +36,7 @@ impl Transaction<'_> {
             _ => (item.then, Settled::Done),
         };
         let is_end = self.tables.is_end(job);
-        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_), false)) {
+        if matches!((&then, is_end), (Move::End(_), true) | (Move::Close(_) | Move::Undo(_) | Move::Retry(_), false)) {
             return Settled::Stale;
         }
         let mut unread = false;
@@ -52,7 +53,8 @@ impl Transaction<'_> {
             if let (Some(row), Some(counters)) = (self.tables.running.get_mut(&job), counters) {
                 row.counters = counters;
             }
-            return answer;
+            let is_paused = answer == Settled::Done && self.tables.is_paused(job);
+            return if is_paused { Settled::Paused } else { answer };
         }
         let Some(row) = self.take_running(job) else { return Settled::Stale };
         let undecided = self.tables.is_undecided(job);
@@ -65,6 +67,7 @@ impl Transaction<'_> {
             }
             Move::Close(closing) => self.close(job, closing, row.counters),
             Move::Undo(step) => self.step_undos(job, step),
+            Move::Retry(later) => self.retry_later(job, later),
             // What was to be decided is still to be decided.
             Move::Again { .. } | Move::Block { .. } if undecided => self.leave_undecided(job),
             Move::Again { after, counters, record } => {
@@ -82,6 +85,14 @@ impl Transaction<'_> {
             Move::Park { until, counters } => {
                 self.note_refund(job, &row, counters);
                 self.park(job, until.map_or(Timestamp::NEVER, |wait| self.now + wait), counters);
+            }
+            Move::Hold { counters } => {
+                self.note_refund(job, &row, counters);
+                if self.tables.is_paused(job) {
+                    self.set_aside(job, counters);
+                } else {
+                    self.make_ready(job, counters);
+                }
             }
             Move::Renew(renewal) => self.renew(job, renewal),
             // Answered above.
@@ -112,6 +123,10 @@ impl Transaction<'_> {
         let old = tables.entry.range((job, 0, 0)..(job, run.chapter, 0)).map(|(place, _)| *place).collect::<Vec<_>>();
         (run.chapter, run.entries) = (run.chapter + 1, 0);
         let id = run.id.clone();
+        let now = self.now;
+        tables.shown.retain(|(of, name), shown| {
+            *of != job || !name.starts_with(Showing::PASSING) || shown.at + defaults::KEEP_ANSWER > now
+        });
         old.iter().for_each(|place| {
             tables.entry.remove(place);
         });

@@ -53,9 +53,10 @@ impl Transaction<'_> {
         }
     }
 
-    /// Tells a run that it is cancelled, however full its inbox is.
+    /// Tells a run that it is cancelled, however full its inbox is. One that is paused goes on, to obey.
     pub(super) fn tell_of_cancel(&mut self, job: Key, note: &CancelNote) {
         let Some(run) = self.tables.run.get(&job).map(|row| row.id.clone()) else { return };
+        self.lift_pause(job);
         self.tell(Arrival::cancel(run, note));
     }
 

@@ -168,6 +168,7 @@ pub(super) struct RunRow {
     pub(super) chapter: u32,
     /// How many entries this chapter has.
     pub(super) entries: u32,
+    pub(super) paused: Option<PauseLine>,
 }
 
 /// An entry of a journal, by run, chapter and place.

@@ -20,6 +20,6 @@ impl Transaction<'_> {
         }
         self.append_entries(fence.key, journal);
         self.show(fence.key, shows);
-        Ok(Transacted::Done)
+        Ok(if self.tables.is_paused(fence.key) { Transacted::Paused } else { Transacted::Done })
     }
 }

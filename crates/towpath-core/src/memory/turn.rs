@@ -112,6 +112,7 @@ impl Tables {
                 id: row.id.clone(),
                 chapter: row.chapter,
                 entries: row.entries,
+                paused: row.paused.is_some(),
             }),
         })))
     }
@@ -171,7 +172,9 @@ impl Tables {
                 let rules = self.graph.get(&node.graph).map_or(GraphRules::default(), |row| row.rules);
                 let undoing = self.undoing(node.graph);
                 let counts = if undoing.wants_counts() { self.counts(node.graph) } else { Vec::new() };
-                Why::End { counts, rules, undoing }
+                let tries =
+                    if rules.retry.is_some() && undoing.verdict.is_none() { self.tries(node.graph) } else { None };
+                Why::End { counts, rules, undoing, tries }
             }
             (With::Deadline, _) => Why::Deadline,
             _ => Why::Stopped { reason: self.stop_of(job).unwrap_or(StopReason::Cancel) },

@@ -61,6 +61,8 @@ pub enum OpKind {
     Timer,
     /// A wait for a signal.
     Signal,
+    /// A wait for an update, which the function answers.
+    Update,
     /// A job, graph or run that was started, and the wait for its end.
     Child,
     /// The same without the wait.
@@ -77,6 +79,7 @@ impl OpKind {
             Self::Transact => "transaction",
             Self::Timer => "timer",
             Self::Signal => "signal",
+            Self::Update => "update",
             Self::Child => "child",
             Self::Detached => "detached child",
         }

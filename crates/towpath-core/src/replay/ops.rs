@@ -77,6 +77,8 @@ pub struct Command {
     pub failed: Option<(u32, Timestamp)>,
     /// Whether it was begun before, may have been done, and must not be done again.
     pub is_lost: bool,
+    /// Whether its beginning is recorded, so that it is begun now or never.
+    pub at_most_once: bool,
 }
 
 /// A run's operations, as its `cx` and its futures see them. Cheap to clone.
@@ -382,7 +384,8 @@ impl State {
                 if !is_done {
                     let failed = self.record.failures_of(pos);
                     let is_lost = at_most_once && is_known;
-                    self.commands.insert(pos, Command { pos, ident: ident.clone(), work, failed, is_lost });
+                    self.commands
+                        .insert(pos, Command { pos, ident: ident.clone(), work, failed, is_lost, at_most_once });
                 }
                 self.must_commit |= at_most_once && !is_known;
                 (SlotKind::Work, at_most_once)
@@ -398,8 +401,10 @@ impl State {
             }
             Wants::Child { work, label, child } => {
                 if !is_done && !self.record.is_started(pos) {
-                    self.commands
-                        .insert(pos, Command { pos, ident: ident.clone(), work, failed: None, is_lost: false });
+                    self.commands.insert(
+                        pos,
+                        Command { pos, ident: ident.clone(), work, failed: None, is_lost: false, at_most_once: false },
+                    );
                 }
                 self.must_commit |= !is_known;
                 self.signals.entry(label.clone()).or_default().insert(pos);

@@ -7,7 +7,7 @@ use crate::graph::{RetryMode, Retrying};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
-use crate::name::Queue;
+use crate::name::{Queue, RunId};
 use crate::payload::Payload;
 use crate::time::Timestamp;
 use crate::unique::KeyHolder;
@@ -81,6 +81,18 @@ pub enum Change {
     Unpause {
         /// The queue.
         queue: Queue,
+    },
+    /// Lets nobody enter a run any more. A worker that has it brings to an end what it has begun. Its timers, its `max_duration`
+    /// and its deadline go on, and what arrives is kept. A run that is paused already keeps its first pause; one that has ended
+    /// is left alone. A cancel lifts the pause.
+    PauseRun {
+        /// The run.
+        run: RunId,
+    },
+    /// Lets a run go on. One that is not paused stays as it is.
+    ResumeRun {
+        /// The run.
+        run: RunId,
     },
     /// Puts a lone job that has ended back into the head, or any job that is blocked: a new arrival, its failures and
     /// crashes at 0. The number of its attempts goes on and their history stays; its output is gone, and a deadline that
@@ -194,6 +206,8 @@ impl Change {
             Self::Edit { .. } => "edit",
             Self::Pause { .. } => "pause",
             Self::Unpause { .. } => "unpause",
+            Self::PauseRun { .. } => "pause run",
+            Self::ResumeRun { .. } => "resume run",
             Self::Requeue { input: None, .. } => "requeue",
             Self::Requeue { input: Some(_), .. } => "requeue with a new input",
             Self::BeginRetry { .. } => "retry",
@@ -216,6 +230,7 @@ impl Change {
             | Self::Rearm { graph, .. }
             | Self::EndRetry { graph, .. } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
+            Self::PauseRun { run } | Self::ResumeRun { run } => run.to_string(),
         }
     }
 }
@@ -262,9 +277,9 @@ pub enum Changed {
     },
     /// The job is as it was asked to be.
     Edited,
-    /// The queue is paused.
+    /// The queue, or the run, is paused.
     Paused,
-    /// The queue is paused no longer, or was not.
+    /// The queue, or the run, is paused no longer, or was not.
     Unpaused,
     /// The job is ready again.
     Requeued,

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::builtin::guard_of;
-use crate::graph::{Compensation, Condition, GraphEnd, NodeCounters, Role, VerdictTable};
+use crate::graph::{Compensation, Condition, GraphEnd, GraphRules, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
@@ -240,6 +242,8 @@ pub struct RunLine {
     pub entries: u32,
     /// How many arrivals are kept of it, read or not.
     pub arrived: u32,
+    /// By whom it is paused, if it is.
+    pub paused: Option<PauseLine>,
 }
 
 /// An attempt that is kept.
@@ -293,6 +297,8 @@ pub struct GraphDetail {
     pub line: GraphLine,
     /// Its input.
     pub input: Option<Payload>,
+    /// What holds for the whole of it.
+    pub rules: GraphRules,
     /// Who stopped it, if anybody has.
     pub stopped: Option<StopLine>,
     /// Graphs that are restarts of it, oldest first.
@@ -322,6 +328,8 @@ pub struct StopLine {
     pub actor: String,
     /// Why, in their words; may be empty.
     pub why: String,
+    /// Of a retry, from when whoever looks carries it on.
+    pub due: Option<Timestamp>,
 }
 
 /// A node.
@@ -407,8 +415,8 @@ pub struct QueueLine {
     pub paused: Option<PauseLine>,
 }
 
-/// A pause of a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A pause of a queue or a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseLine {
     /// Since when.
     pub at: Timestamp,

@@ -1,8 +1,10 @@
 //! What the runtime and the core's plans read.
 
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 
-use crate::id::{Incarnation, JobId};
+use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, State};
 use crate::name::{Kind, Label, NodeName};
 use crate::payload::{DecodeError, Payload};
@@ -74,6 +76,15 @@ pub struct Ancestor {
     pub kind: Kind,
     /// How it stands, and what it left.
     pub upstream: Upstream,
+}
+
+/// Retries of graphs that are to be carried on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueRetries {
+    /// Those that are due, the first one first.
+    pub graphs: Vec<GraphId>,
+    /// How long it takes by the store's clock until the next one is due that is not yet; `None` if there is none.
+    pub next: Option<Duration>,
 }
 
 /// A worker that holds a lease, or held one.

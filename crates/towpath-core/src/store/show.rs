@@ -1,4 +1,4 @@
-//! What a run shows to its clients while it goes on: a value that it publishes.
+//! What a run shows to its clients while it goes on: a value that it publishes, and answers to updates.
 
 use crate::limits;
 use crate::payload::Payload;
@@ -18,6 +18,12 @@ pub struct Showing {
 impl Showing {
     /// The name of what a run publishes: nothing else has it.
     pub const PUBLISHED: &'static str = "";
+
+    /// How the name of an answer begins that nobody asks for twice: once its run begins a later chapter, it is kept for
+    /// [`KEEP_ANSWER`](crate::defaults::KEEP_ANSWER) only.
+    pub const PASSING: char = '~';
+    /// Such names are from `PASSING` on, and below this.
+    pub const PAST_PASSING: char = '\x7f';
 
     /// What it adds to the bytes of a turn.
     pub fn bytes(&self) -> usize {

@@ -52,6 +52,8 @@ pub type MemoryBody = Box<dyn FnOnce() -> TxEnd + Send>;
 pub enum Transacted {
     /// It was done, and its line is on disk.
     Done,
+    /// The same, and the run is paused: its worker is to bring what it has begun to an end, and hold it.
+    Paused,
     /// The claim is not held any more: nothing was done.
     Stale,
     /// The body is made for another database: nothing was done.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::graph::{Count, GraphEnd, PreparedAppend, Role, UndoStep, Why};
+use crate::graph::{Count, GraphEnd, PreparedAppend, RetryLater, Role, UndoStep, Why};
 use crate::id::{Fence, GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -144,6 +144,10 @@ pub enum Move {
     Close(Closing),
     /// It is the `end` of a graph that has undos: some start, and it waits for them; others end unrun.
     Undo(UndoStep),
+    /// It is the `end` of a graph that has failed and is tried again, as by [`Change::BeginRetry`](super::Change::BeginRetry) for what failed:
+    /// it waits, and whoever looks carries the retry on once it is due. Somebody's cancel goes before it: the end is then
+    /// decided anew.
+    Retry(RetryLater),
     /// It is a run and goes on: it stays with its worker, under the same claim. Its journal grows.
     Stay {
         /// Its counters from now on, if they change.
@@ -154,6 +158,12 @@ pub enum Move {
     Park {
         /// Not longer than this from now; `None` for as long as it takes.
         until: Option<Duration>,
+        /// Its counters from now on.
+        counters: Counters,
+    },
+    /// It is a run that is paused: nothing wakes it until it is resumed, or cancelled. If that has happened meanwhile, it is ready
+    /// at once.
+    Hold {
         /// Its counters from now on.
         counters: Counters,
     },
@@ -352,7 +362,7 @@ impl Settle {
 
     /// Whether it makes sense of a run only. Of another job it is [`Settled::Stale`].
     pub fn is_of_run(&self) -> bool {
-        let is_of_run = matches!(self.then, Move::Stay { .. } | Move::Park { .. } | Move::Renew(_));
+        let is_of_run = matches!(self.then, Move::Stay { .. } | Move::Park { .. } | Move::Hold { .. } | Move::Renew(_));
         is_of_run || !self.journal.is_empty() || !self.shows.is_empty() || self.read.is_some()
     }
 
@@ -367,8 +377,9 @@ impl Settle {
             Move::Again { record: r, .. } => record(r),
             Move::Block { reason, .. } => reason.len(),
             Move::Undo(step) => 16 * (step.start.len() + step.pass.len()),
+            Move::Retry(later) => later.reason.len(),
             Move::Renew(renewal) => renewal.first.bytes.len() + 8 * renewal.taken.len(),
-            Move::Close(_) | Move::Stay { .. } | Move::Park { .. } => 0,
+            Move::Close(_) | Move::Stay { .. } | Move::Park { .. } | Move::Hold { .. } => 0,
         };
         let journal: usize = self.journal.iter().map(|entry| 64 + entry.bytes.len()).sum();
         let shows: usize = self.shows.iter().map(Showing::bytes).sum();
@@ -423,6 +434,8 @@ pub enum Settled {
     /// The database raised for it, and for it alone: nothing of it was written, and it stays with its
     /// worker. The same again would be refused again: settle it otherwise.
     Refused,
+    /// It was written, and goes on, and is paused: its worker is to bring what it has begun to an end, and hold it.
+    Paused,
 }
 
 impl Settled {
@@ -439,6 +452,7 @@ impl Settled {
             2 => Some(Self::Stale),
             3 => Some(Self::Unread),
             4 => Some(Self::Refused),
+            5 => Some(Self::Paused),
             _ => None,
         }
     }
@@ -555,6 +569,8 @@ pub struct RunHead {
     pub chapter: u32,
     /// How many entries its journal has in this chapter.
     pub entries: u32,
+    /// Whether it is paused: it is to be held, and not to be entered.
+    pub paused: bool,
 }
 
 /// A job that came for a decision.

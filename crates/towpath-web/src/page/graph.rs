@@ -60,7 +60,7 @@ pub(super) async fn page(
         }
         (act::done(&query.done))
         @if let Some(stop) = &detail.stopped {
-            div.card.alert { b { "Stopped to " (stop.reason) ", by " (stop.actor) } " " (when::ago(stop.at)) @if !stop.why.is_empty() { p { (stop.why) } } }
+            div.card.alert { b { "Stopped to " (stop.reason) ", by " (stop.actor) } " " (when::ago(stop.at)) @if !stop.why.is_empty() { p { (stop.why) } } @if let Some(due) = stop.due { p { "It goes on " (when::ago(due)) ", or at once by `towpath retry`." } } }
         }
         section.card.graph aria-label="Map" {
             (tools(&ctx, &detail, &query))
@@ -73,6 +73,8 @@ pub(super) async fn page(
                 dl.facts {
                     dt { "Id" } dd.mono { (line.id) }
                     dt { "Nodes" } dd { (line.nodes) ", " (detail.edges.len()) " edges" }
+                    @if let Some(retry) = detail.rules.retry { dt { "Generation" } dd { (line.generation) " of " (retry.attempts) ", " (when::duration(retry.delay())) " apart" } }
+                    @else if line.generation > 1 { dt { "Generation" } dd { (line.generation) } }
                     dt { "Enqueued" } dd { (when::ago(line.created_at)) }
                     @if let Some(ended) = line.ended_at { dt { "Ended" } dd { (when::ago(ended)) ", after " (when::took(Some(line.created_at), Some(ended))) } }
                 }

@@ -62,6 +62,9 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let last = from.saturating_add(u32::try_from(lines.len()).unwrap_or(u32::MAX));
     let kind = &detail.line.kind;
     Ok(html! {
+        @if let Some(pause) = run.paused.as_ref().filter(|_| !is_over) {
+            div.card.alert { b { "Paused by " (pause.actor) " " (when::ago(pause.at)) } @if !pause.why.is_empty() { p { (pause.why) } } }
+        }
         @if let Some(shown) = &published {
             section.card {
                 h2 { "Published" }

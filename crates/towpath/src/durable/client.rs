@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, OpKind};
 use towpath_core::store::{
-    Arrival, CancelNote, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing,
+    Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing,
 };
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
@@ -185,6 +185,29 @@ impl Client {
         Ok(changed)
     }
 
+    /// Pauses a run: nobody enters it until it is resumed. A worker that has it brings to an end the steps that have begun, and
+    /// records what they came to. Signals are kept meanwhile, and time goes on: a timer that has passed, or `max_duration`, is
+    /// seen when it is resumed. A cancel lifts the pause.
+    ///
+    /// It answers [`Changed::Paused`]; [`Changed::Left`] for a run that has ended, [`Changed::Unknown`] if there is none. Who has
+    /// paused it, and why, is kept in the audit and shown with the run.
+    ///
+    /// # Errors
+    /// The name is no id, or the store could not do it.
+    pub async fn pause_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
+        let run = RunId::new(run)?;
+        Ok(self.change(Change::PauseRun { run }, actor, reason).await?)
+    }
+
+    /// Lets a paused run go on, at once. One that is not paused stays as it is.
+    ///
+    /// # Errors
+    /// The name is no id, or the store could not do it.
+    pub async fn resume_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
+        let run = RunId::new(run)?;
+        Ok(self.change(Change::ResumeRun { run }, actor, reason).await?)
+    }
+
     /// The children that a run has started and waits for, by its journal.
     async fn awaited_children(&self, run: &str, job: JobId) -> Result<Vec<Child>, Error> {
         let Some(history) = self.history(run).await? else { return Ok(Vec::new()) };
@@ -286,7 +309,7 @@ impl Client {
         }
     }
 
-    async fn send(&self, arrival: Arrival) -> Result<Delivery, Error> {
+    pub(super) async fn send(&self, arrival: Arrival) -> Result<Delivery, Error> {
         let signalled = self.store().signal(vec![arrival]).await?;
         match signalled.items.into_iter().next() {
             Some(Ok(delivery)) => Ok(delivery),

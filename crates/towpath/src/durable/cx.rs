@@ -293,20 +293,7 @@ impl<'r> Cx<'r> {
     /// # async fn import_one(_: &str) -> Result<(), Failure> { Ok(()) }
     /// ```
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) {
-        if self.ops().shows_news() {
-            self.show(Showing::PUBLISHED.to_owned(), value, "the published value");
-        }
-    }
-
-    /// Shows something to clients, or blocks the run.
-    fn show<T: Serialize + ?Sized>(&self, name: String, value: &T, what: &str) {
-        let max = limits::PAYLOAD_BYTES_MAX;
-        let problem = match Payload::json(value) {
-            Ok(payload) if payload.bytes.len() <= max => return self.ops().show(name, payload),
-            Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
-            Err(e) => e.problem,
-        };
-        self.ops().interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
+        show(self.ops(), Showing::PUBLISHED, value, "the published value");
     }
 
     /// Registers a step that undoes what was done before: if the function fails, is cancelled or takes too long, undos
@@ -375,7 +362,21 @@ impl<'r> Cx<'r> {
     }
 }
 
-fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {
+/// Shows something to clients, or blocks the run. In replay it is not even encoded.
+pub(super) fn show<T: Serialize + ?Sized>(ops: &Ops, name: &str, value: &T, what: &str) {
+    if !ops.shows_news() {
+        return;
+    }
+    let max = limits::PAYLOAD_BYTES_MAX;
+    let problem = match Payload::json(value) {
+        Ok(payload) if payload.bytes.len() <= max => return ops.show(name.to_owned(), payload),
+        Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
+        Err(e) => e.problem,
+    };
+    ops.interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
+}
+
+pub(super) fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {
     outcome.decode().map_err(|e| e.problem)
 }
 

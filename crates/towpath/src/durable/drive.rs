@@ -85,6 +85,8 @@ struct Driver {
     /// What clients are shown with the next commit, by name.
     shows: BTreeMap<String, Payload>,
     must_commit: bool,
+    /// Whether the run is paused: what has begun is brought to an end, and nothing else begins.
+    is_paused: bool,
     /// How many lines the journal has, those that are not committed included.
     length: usize,
     in_flight: HashMap<Pos, (AbortHandle, Running)>,
@@ -163,6 +165,7 @@ impl Drive {
             pending: Vec::new(),
             shows: BTreeMap::new(),
             must_commit: false,
+            is_paused: false,
             length: written,
             in_flight: HashMap::new(),
             waiting: BTreeMap::new(),
@@ -252,6 +255,7 @@ impl Driver {
             if let Some(end) = ended {
                 return self.end(end).await;
             }
+            let commands = self.unless_paused(commands);
             let commands = self.start_children(commands, lost).await?;
             let commands = self.queue_inside(commands);
             if is_full {
@@ -265,6 +269,7 @@ impl Driver {
             } else if self.must_commit && (!commands.is_empty() || self.inside.is_empty()) {
                 self.commit(None).await?;
             }
+            let commands = self.unless_paused(commands);
             // A step alone need not leave this task if it is done at once.
             if self.in_flight.is_empty() && commands.len() == 1 {
                 for command in commands {
@@ -320,6 +325,15 @@ impl Driver {
         Err(Leave::Report(Report::Undecodable { problem, build: self.build }))
     }
 
+    /// What is to be started, if the run is paused: only what is begun now or never. All else is asked for again when it is
+    /// rebuilt.
+    fn unless_paused(&self, mut commands: Vec<Command>) -> Vec<Command> {
+        if self.is_paused {
+            commands.retain(|command| command.at_most_once);
+        }
+        commands
+    }
+
     // ---- commits ------------------------------------------------------------------------------
 
     /// What the next commit writes: lines of the journal, and what clients are shown.
@@ -337,6 +351,10 @@ impl Driver {
             Some(_) => Some((journal.clone(), shows.clone())),
         };
         match self.commits.commit(RunCommit { journal, shows, read, then }).await {
+            Settled::Paused => {
+                self.is_paused = true;
+                Ok(Settled::Done)
+            }
             Settled::Done => Ok(Settled::Done),
             Settled::Unread => {
                 if let Some((journal, shows)) = kept {
@@ -354,6 +372,11 @@ impl Driver {
 
     /// Nothing is at work: parks, and answers that the run has left. A run that goes on at once stays.
     async fn rest(&mut self) -> Step<bool> {
+        if self.is_paused {
+            // What was to be tried again is asked for again when it is rebuilt.
+            self.commit(Some(Report::Held)).await?;
+            return Ok(true);
+        }
         if !self.has_read_inbox && self.live.waits_for_signal() {
             self.read_inbox().await?;
             return Ok(false);
@@ -419,7 +442,7 @@ impl Driver {
 
     /// A step that is to be begun now; one that is to be tried again later, or never, is put where it belongs.
     fn accept(&mut self, command: Command) -> Option<(Pos, Running)> {
-        let Command { pos, ident, work, failed, is_lost } = command;
+        let Command { pos, ident, work, failed, is_lost, .. } = command;
         let now = self.now();
         if is_lost {
             self.live.completed(pos, now, step::lost());
@@ -456,6 +479,9 @@ impl Driver {
     }
 
     fn start_waiting(&mut self) {
+        if self.is_paused {
+            return;
+        }
         let now = self.now();
         while let Some(entry) = self.waiting.first_entry() {
             if entry.key().0 > now {

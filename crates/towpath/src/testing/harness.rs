@@ -20,6 +20,7 @@ use crate::host;
 use crate::job::Job;
 use crate::random;
 use crate::registry::{Handlers, InvalidRegistry};
+use crate::retry;
 use crate::states::States;
 use crate::worker::{Around, Attempt, Message, WorkerBuilder};
 
@@ -205,8 +206,8 @@ impl Harness {
         done
     }
 
-    /// Drains, turns the clock to when the next job falls due, and so on until nothing is due ever: retries, delays and
-    /// sleeping runs included.
+    /// Drains, turns the clock to when the next job falls due, and so on until nothing is due ever: retries, those of
+    /// graphs too, delays and sleeping runs included.
     pub async fn run_until_idle(&mut self) -> Vec<Performed> {
         let mut done = Vec::new();
         loop {
@@ -279,9 +280,15 @@ impl Harness {
                     return (Some(self.perform_claimed(claimed).await), None);
                 }
             }
-            if !has_decided {
-                return (None, next_due);
+            if has_decided {
+                continue;
             }
+            let due = told(self.client.store().retries(limits::RETRIES_LOOK_MAX).await);
+            if due.graphs.is_empty() {
+                let retry_due = due.next.map(|next| self.now + next);
+                return (None, next_due.into_iter().chain(retry_due).min());
+            }
+            retry::carry_on_due(self.client.store()).await;
         }
     }
 

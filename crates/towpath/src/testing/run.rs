@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, History, Outcome, Unfit};
-use towpath_core::store::{CancelNote, ChildEnd, Showing};
-use towpath_core::{Cause, GraphEnd, ManualClock, MemoryStore, Payload, State, Timestamp};
+use towpath_core::store::{Arrival, Asking, CancelNote, ChildEnd, Showing};
+use towpath_core::{Cause, GraphEnd, Label, ManualClock, MemoryStore, Payload, RunId, State, Timestamp};
 
 use super::shell::{ChildStub, Ended, Shell, child_stub};
 use crate::client::Client;
-use crate::durable::{Durable, How, RunError, Signal, Step};
+use crate::durable::{Durable, How, RunError, Signal, Step, Update};
 use crate::error::OutputError;
 use crate::failure::Failure;
 use crate::job::Job;
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) stubs: HashMap<&'static str, Stub>,
     pub(super) children: HashMap<String, ChildStub>,
     pub(super) signals: Vec<(Duration, String, Payload)>,
+    /// How many of them are updates.
+    pub(super) updates: usize,
     pub(super) seed: u64,
     /// Dies here: at the commit with this number, before it for an even point and after it for an odd one.
     pub(super) crash_at: Option<usize>,
@@ -93,6 +95,7 @@ where
             stubs: HashMap::new(),
             children: HashMap::new(),
             signals: Vec::new(),
+            updates: 0,
             seed: 0,
             crash_at: None,
             evicts: false,
@@ -162,6 +165,21 @@ where
     pub fn signal_after<T: Serialize>(mut self, wait: Duration, signal: Signal<T>, payload: &T) -> Self {
         let payload = Payload::json(payload).expect("what a signal carries must have a stored form");
         self.plan.signals.push((wait, signal.name().to_owned(), payload));
+        self
+    }
+
+    /// Sends an update after so much virtual time. The answer is [`TestRun::answer`].
+    ///
+    /// # Panics
+    /// What it carries has no stored form.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn update_after<A: Serialize, B>(mut self, wait: Duration, update: Update<A, B>, input: &A) -> Self {
+        let asking = asking(update, self.plan.updates);
+        self.plan.updates += 1;
+        let arrival = asking.arrival(RunId::from_stored("test"), input);
+        let Arrival { name, payload, .. } = arrival.expect("what an update carries must have a stored form");
+        self.plan.signals.push((wait, name.to_string(), payload));
         self
     }
 
@@ -282,6 +300,21 @@ impl<O, E> TestRun<O, E> {
         let payload = self.shown.get(Showing::PUBLISHED)?;
         Some(payload.decode().expect("what was published must be of the type that is asked for"))
     }
+
+    /// What the run answered to an update, by the number of the update: 0 for the first one that it was sent.
+    ///
+    /// # Panics
+    /// It is of another type.
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn answer<A, B: DeserializeOwned>(&self, update: Update<A, B>, number: usize) -> Option<B> {
+        let payload = self.shown.get(asking(update, number).answer())?;
+        Some(payload.decode().expect("an answer must be of the type of its update"))
+    }
+}
+
+/// The update with this number, counted from 0.
+fn asking<A, B>(update: Update<A, B>, number: usize) -> Asking {
+    Asking::named(Label::from_stored(update.name()), &number.to_string())
 }
 
 /// Panics unless two runs came to the same.

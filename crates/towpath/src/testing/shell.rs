@@ -263,7 +263,7 @@ impl<'p> Shell<'p> {
 
     fn start(&mut self, commands: Vec<Command>) -> Vec<Pos> {
         let mut lost = Vec::new();
-        for Command { pos, ident, work, failed, is_lost } in commands {
+        for Command { pos, ident, work, failed, is_lost, .. } in commands {
             if is_lost {
                 lost.push(pos);
                 continue;

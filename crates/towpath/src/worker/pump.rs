@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
-use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Settled};
+use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Move, Settled};
 use towpath_core::{
     Fence, Incarnation, Report, RunCommit, RunId, Store, StoreError, StoreErrorKind, Timestamp, defaults,
 };
@@ -18,7 +18,6 @@ use super::failed::Hooks;
 use super::peers;
 use crate::client::Client;
 use crate::registry::Handlers;
-use crate::retry;
 use crate::states::States;
 
 /// What tasks tell the pump.
@@ -59,6 +58,7 @@ pub(super) struct Pump {
     /// Whether the worker shuts down, for handlers to see.
     draining: watch::Sender<bool>,
     started: Instant,
+    retries_told: Arc<Notify>,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
 }
@@ -98,6 +98,7 @@ impl Pump {
             running: watch::channel(0).0,
             draining: watch::channel(false).0,
             started,
+            retries_told: Arc::default(),
             clock: (Timestamp::ZERO, started),
         };
         (pump, outbox)
@@ -105,6 +106,11 @@ impl Pump {
 
     pub(super) fn running(&self) -> watch::Receiver<u32> {
         self.running.subscribe()
+    }
+
+    /// What rings when a turn has put the retry of a graph off.
+    pub(super) fn retries_told(&self) -> Arc<Notify> {
+        Arc::clone(&self.retries_told)
     }
 
     /// Runs until the dispatcher has left its store.
@@ -249,8 +255,12 @@ impl Pump {
         match effect {
             Effect::Turn(turn) => {
                 let store = self.store.clone();
+                let retries = turn.settle.iter().any(|item| matches!(item.then, Move::Retry(_)));
+                let told = retries.then(|| self.retries_told());
                 return Some(Box::pin(async move {
                     let reply = store.turn(*turn).await;
+                    // Whether it was written or not: whoever is told looks.
+                    told.inspect(|told| told.notify_one());
                     Event::Turn(reply.map(Box::new).map_err(|e| failed(&e)))
                 }));
             }
@@ -354,7 +364,6 @@ impl Pump {
     fn prune(&self) {
         let store = self.store.clone();
         tokio::spawn(async move {
-            retry::carry_on_due(&store).await;
             // Again at once while there is more, within bounds: the next round comes soon.
             for _ in 0..100 {
                 match store.prune(defaults::PRUNE_BATCH).await {

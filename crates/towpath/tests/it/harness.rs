@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use towpath::core::ManualClock;
 use towpath::testing::{Harness, Performed};
 use towpath::{
-    Client, Context, Cx, Durable, End, Failure, Graph, Job, JobState, MemoryStore, PostgresOptions, PostgresStore,
-    Signal, SqliteOptions, SqliteStore, Step, StepCx, Store, Worker, WorkerBuilder,
+    Client, Context, Cx, Durable, End, Failure, Graph, GraphEnd, Job, JobState, MemoryStore, PostgresOptions,
+    PostgresStore, Signal, SqliteOptions, SqliteStore, Step, StepCx, Store, Worker, WorkerBuilder,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Job)]
@@ -107,6 +107,7 @@ async fn throwaway_schema() -> Option<Arc<PostgresStore>> {
 on_every_clock!(
     retries_wait_in_virtual_time,
     a_graph_runs_in_the_order_of_its_edges,
+    a_graph_is_tried_again_after_its_delay,
     a_run_sleeps_for_days_and_is_woken_by_a_signal,
     what_a_handler_enqueues_is_seen,
 );
@@ -141,6 +142,20 @@ async fn a_graph_runs_in_the_order_of_its_edges(mut harness: Harness) {
     assert_eq!(names, ["one", "two", "both", "last"]);
     let ended = harness.client().wait(done[3].job).await.unwrap();
     assert_eq!(ended.output.unwrap().decode::<u64>().unwrap(), 113);
+}
+
+async fn a_graph_is_tried_again_after_its_delay(mut harness: Harness) {
+    let graph = Graph::builder("mails").retry(3, DAY);
+    let sum = graph.node("sum", &Sum(1));
+    sum.then("mail", &mail("panic", 0)).attempts(1);
+    let graph = graph.enqueue(harness.client()).await.unwrap();
+    let from = harness.now();
+    assert_eq!(harness.drain().await.len(), 2);
+    assert_eq!(harness.perform_next().await, None, "it waits");
+    let rest = harness.run_until_idle().await;
+    assert_eq!(rest.iter().map(|done| done.attempt).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(harness.now().since(from), 2 * DAY);
+    assert_eq!(graph.wait(harness.client()).await.unwrap(), GraphEnd::Failed);
 }
 
 async fn a_run_sleeps_for_days_and_is_woken_by_a_signal(mut harness: Harness) {

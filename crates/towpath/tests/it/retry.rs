@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use towpath::core::store::{Change, Order};
+use towpath::core::StopReason;
+use towpath::core::store::{AuditLine, Change, Order, Page};
 use towpath::{
     Client, Context, Failure, Graph, GraphEnd, GraphId, Job, JobState, NodeName, RestartError, RetryError, RetryMode,
     Worker, WorkerHandle,
@@ -18,6 +20,10 @@ on_every_store!(
     what_cannot_be_retried_is_refused_by_name,
     a_retry_that_nobody_carries_on_is_carried_on_by_a_worker,
     a_graph_is_restarted_under_another_id,
+    a_graph_is_tried_again_by_its_own_rules,
+    a_graph_that_gives_up_is_undone_once_and_only_then,
+    a_graph_that_waits_for_its_retry_can_be_cancelled_or_retried_at_once,
+    a_retry_that_a_worker_has_put_off_is_another_workers_to_carry_on,
 );
 
 /// Fails while it is told to, or for an odd number.
@@ -160,4 +166,127 @@ async fn a_graph_is_restarted_under_another_id(subject: Subject) {
     let nobody = client.restart_graph(Client::new_graph_id()).await.unwrap_err();
     assert!(matches!(nobody, RestartError::UnknownGraph { .. }), "{nobody}");
     worker.shutdown().await;
+}
+
+/// Waits until its rules hold a graph back.
+async fn put_off(client: &Client, graph: GraphId) {
+    loop {
+        let detail = client.inspect().graph(graph).await.unwrap().unwrap();
+        if detail.line.stop == Some(StopReason::Retry) {
+            assert_eq!(detail.stopped.unwrap().actor, "towpath");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn a_graph_is_tried_again_by_its_own_rules(subject: Subject) {
+    let client = subject.client.clone();
+    let (runs, mends) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let seen = (Arc::clone(&runs), Arc::clone(&mends));
+    let handle = move |job: Charge, _: Context| {
+        let (runs, mends) = seen.clone();
+        async move {
+            if job.0 == 1 {
+                // The third generation finds it mended.
+                return if mends.fetch_add(1, Ordering::SeqCst) < 2 { Err(Failure::new("down")) } else { Ok(7) };
+            }
+            runs.fetch_add(1, Ordering::SeqCst);
+            Ok(job.0)
+        }
+    };
+    let worker = Worker::builder(&client).handle(handle).start().unwrap();
+    let graph = Graph::builder("nightly").retry(3, Duration::from_millis(20));
+    let mended = graph.node("a", &Charge(2)).then("b", &Charge(1));
+    let after = mended.then("c", &Charge(4)).job();
+    let mended = mended.job();
+    let graph = graph.enqueue(&client).await.unwrap();
+    assert_eq!(graph.wait(&client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!((client.output(&mended).await.unwrap(), client.output(&after).await.unwrap()), (7, 4));
+    assert_eq!((runs.load(Ordering::SeqCst), mends.load(Ordering::SeqCst)), (2, 3), "what succeeded stays");
+    let line = client.inspect().graph(graph.id()).await.unwrap().unwrap().line;
+    assert_eq!((line.generation, line.stop), (3, None));
+    let audit = client.inspect().audit(Page { after: None, limit: 100 }).await.unwrap();
+    let begun: Vec<&AuditLine> = audit.iter().filter(|line| line.action == "retry").collect();
+    assert_eq!(begun.len(), 2);
+    assert!(begun.iter().all(|line| line.actor == "towpath" && line.target == graph.id().to_string()));
+    assert_eq!(begun[0].reason, "its rules: generation 3 of 3, after 20ms");
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_gives_up_is_undone_once_and_only_then(subject: Subject) {
+    #[derive(Serialize, Deserialize, Job)]
+    #[job(kind = "refund")]
+    struct Refund;
+
+    let client = subject.client.clone();
+    let shop = shop(false);
+    let charges = Arc::clone(&shop);
+    let seen = Arc::new(AtomicU32::new(0));
+    let at_refund = Arc::clone(&seen);
+    let worker = Worker::builder(&client)
+        .handle(move |job: Charge, _: Context| {
+            let shop = Arc::clone(&charges);
+            async move {
+                shop.runs.fetch_add(1, Ordering::SeqCst);
+                if job.0.is_multiple_of(2) { Ok(job.0) } else { Err(Failure::new("odd")) }
+            }
+        })
+        .handle(move |_: Refund, _: Context| {
+            let (shop, seen) = (Arc::clone(&shop), Arc::clone(&at_refund));
+            async move {
+                seen.fetch_add(shop.runs.load(Ordering::SeqCst), Ordering::SeqCst);
+                Ok::<_, Failure>(())
+            }
+        })
+        .start()
+        .unwrap();
+    let graph = Graph::builder("checkout").retry(3, Duration::from_millis(5));
+    let paid = graph.node("a", &Charge(2));
+    paid.undo("refund", &Refund);
+    paid.then("b", &Charge(3));
+    let graph = graph.enqueue(&client).await.unwrap();
+    assert_eq!(graph.wait(&client).await.unwrap(), GraphEnd::Failed);
+    assert_eq!(seen.load(Ordering::SeqCst), 4, "one undo, behind `a` and three tries of `b`");
+    let detail = client.inspect().graph(graph.id()).await.unwrap().unwrap();
+    assert_eq!((detail.line.generation, detail.undone().len()), (3, 1));
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_waits_for_its_retry_can_be_cancelled_or_retried_at_once(subject: Subject) {
+    let client = subject.client.clone();
+    let shop = shop(true);
+    let worker = worker(&client, &shop);
+    let start = async || {
+        let graph = Graph::builder("patient").retry(5, Duration::from_secs(86_400));
+        graph.node("a", &Charge(2));
+        let graph = graph.enqueue(&client).await.unwrap();
+        put_off(&client, graph.id()).await;
+        graph
+    };
+    let (cancelled, retried) = (start().await, start().await);
+    client.cancel_graph(cancelled.id(), "ann", "enough").await.unwrap().unwrap();
+    assert_eq!(cancelled.wait(&client).await.unwrap(), GraphEnd::Failed);
+    shop.is_down.store(false, Ordering::SeqCst);
+    let done = client.retry_graph(retried.id()).by("ann", "it is up").await.unwrap();
+    assert_eq!((done.generation, done.nodes), (2, 1));
+    assert_eq!(retried.wait(&client).await.unwrap(), GraphEnd::Succeeded);
+    let line = client.inspect().graph(cancelled.id()).await.unwrap().unwrap().line;
+    assert_eq!((line.generation, line.stop), (1, Some(StopReason::Cancel)));
+    worker.shutdown().await;
+}
+
+async fn a_retry_that_a_worker_has_put_off_is_another_workers_to_carry_on(subject: Subject) {
+    let client = subject.client.clone();
+    let shop = shop(true);
+    let first = worker(&client, &shop);
+    let graph = Graph::builder("handed-on").retry(2, Duration::from_millis(300));
+    graph.node("a", &Charge(2));
+    let graph = graph.enqueue(&client).await.unwrap();
+    put_off(&client, graph.id()).await;
+    first.shutdown().await;
+    shop.is_down.store(false, Ordering::SeqCst);
+    let second = worker(&client, &shop);
+    assert_eq!(graph.wait(&client).await.unwrap(), GraphEnd::Succeeded);
+    second.shutdown().await;
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use towpath::core::store::{
-    Arrival, Assigned, Beat, Claim, Claimed, Delivery, Enqueue, HostId, Intent, Item, MemoryBody, Move, QueueClaim,
-    Rescue, Rescued, Rows, Served, Settle, Settled, Transact, Transacted, Turn, TurnReply, TxEnd, WorkerIdentity,
+    Arrival, Assigned, Beat, Change, Claim, Claimed, Delivery, Enqueue, HostId, Intent, Item, MemoryBody, Move, Order,
+    QueueClaim, Rescue, Rescued, Rows, Served, Settle, Settled, Transact, Transacted, Turn, TurnReply, TxEnd,
+    WorkerIdentity,
 };
 use towpath::core::{
     Fence, Incarnation, JobId, Kind, Label, NewJob, Payload, Queue, Report, RunId, State, settle_report, settle_rescued,
@@ -54,6 +55,10 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
     assert_eq!(transact(&subject, lost, "late").await, Transacted::Stale);
     assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake"]);
     assert_eq!(transact(&subject, claimed.head.fence, "moved").await, Transacted::Done);
+    let order = |change| Order { actor: "ann".into(), reason: String::new(), changes: vec![change] };
+    store.apply(order(Change::PauseRun { run: run.clone() })).await.unwrap();
+    assert_eq!(transact(&subject, claimed.head.fence, "told").await, Transacted::Paused);
+    store.apply(order(Change::ResumeRun { run: run.clone() })).await.unwrap();
     let wrong = Transact {
         fence: claimed.head.fence,
         journal: Vec::new(),
@@ -81,7 +86,10 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
 
     let ended = store.ended(vec![job]).await.unwrap().remove(0).unwrap();
     assert_eq!((ended.state, ended.output), (State::Ended(End::Succeeded), Some(output)));
-    assert_eq!(journal(&store, job).await, ["charged", "asleep", "awake", "before", "moved", "paid", "over"]);
+    assert_eq!(
+        journal(&store, job).await,
+        ["charged", "asleep", "awake", "before", "moved", "before", "told", "paid", "over"]
+    );
 }
 
 /// A piece that leaves its name in the journal, after another line.

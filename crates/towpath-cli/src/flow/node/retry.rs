@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 use towpath::RetryPolicy;
-use towpath::core::{duration, micros};
+use towpath::core::{GraphRetry, defaults, duration, micros};
 
 use super::NodeReader;
 use crate::flow::problem::Problem;
@@ -39,6 +39,38 @@ impl NodeReader<'_> {
                 otherwise
             }
         }
+    }
+
+    /// How often the flow itself is tried: `3`, or `{ attempts = 3, delay = "1m" }`.
+    pub(in crate::flow) fn retry_of_flow(&mut self, value: Place<'_, '_>) -> Option<GraphRetry> {
+        let of = |attempts: u32, delay: Duration| GraphRetry::new(attempts, delay);
+        let table = match value.get_ref() {
+            DeValue::Integer(_) => {
+                return self.attempts("`retry`", value).map(|n| of(n, defaults::GRAPH_RETRY_DELAY));
+            }
+            DeValue::Table(table) => table,
+            _ => {
+                let problem = wrong_type("`retry` of a flow", "a number of attempts or a table", value);
+                self.problem(problem.help("write retry = 3, or retry = { attempts = 3, delay = \"1m\" }"));
+                return None;
+            }
+        };
+        let (mut attempts, mut delay, mut is_there) = (None, Some(defaults::GRAPH_RETRY_DELAY), false);
+        for (key, value) in in_order(table) {
+            match key.get_ref().as_ref() {
+                "attempts" => {
+                    is_there = true;
+                    attempts = self.attempts("`attempts`", value);
+                }
+                "delay" => delay = self.duration("`delay`", value),
+                other => self.unknown(other, key.span(), "`retry` of a flow", &["attempts", "delay"]),
+            }
+        }
+        if !is_there {
+            let problem = Problem::new("`retry` has no `attempts`").at(value.span(), "how often may it be tried?");
+            self.problem(problem.help("add `attempts = 3`"));
+        }
+        Some(of(attempts?, delay?))
     }
 
     fn retry_table(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Option<RetryPolicy> {

@@ -8,9 +8,9 @@ use towpath_core::store::{
     Settle, Settled, Turn, Undecided, WorkerIdentity,
 };
 use towpath_core::{
-    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, Kind, NewAppend, NewGraph, NodeName,
-    Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry, cancel_graph_step,
-    end_retry, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
+    Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRetry, GraphRules, Incarnation, Kind, NewAppend, NewGraph,
+    NodeName, Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry,
+    cancel_graph_step, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -38,6 +38,7 @@ pub(super) struct Shown {
     pub(super) undone: usize,
     pub(super) left_undone: usize,
     pub(super) retries: usize,
+    pub(super) tried_again: usize,
 }
 
 /// A graph under way.
@@ -50,6 +51,7 @@ struct Course<'d, 's> {
     trouble: usize,
     jobs: Vec<(usize, Head)>,
     decisions: Vec<Undecided>,
+    tried_again: usize,
 }
 
 impl<'s> Driver<'s> {
@@ -75,16 +77,20 @@ impl<'s> Driver<'s> {
         let (new, edges) = draw::stored(id, &nodes, 0);
         let name = GraphName::new("random").unwrap();
         let fail_fast = chance.percent(30);
-        let rules = GraphRules { fail_fast, ..GraphRules::default() };
+        let attempts = if chance.percent(30) { 1 + chance.below(3) as u32 } else { 0 };
+        let retry = (attempts > 0).then(|| GraphRetry::new(attempts, Duration::ZERO));
+        let rules = GraphRules { fail_fast, retry, ..GraphRules::default() };
         let graph = NewGraph { id, name, rules, input: None, unique: None, nodes: new, edges };
         let item = Item::Graph(Box::new(graph.prepare().map_err(|e| e.to_string())?));
         let placed = self.store.enqueue(Enqueue { items: vec![item] }).await.map_err(|e| e.to_string())?;
         same("placed", &placed.items[0], &Ok(Placed::Inserted))?;
-        let mut model = Model { fail_fast, ..Model::default() };
+        let mut model = Model { fail_fast, attempts, ..Model::default() };
         model.add(nodes);
         let trouble = [2, 15, 45][chance.below(3)];
-        let mut course = Course { driver: self, chance, id, model, trouble, jobs: vec![], decisions: vec![] };
+        let (jobs, decisions) = (vec![], vec![]);
+        let mut course = Course { driver: self, chance, id, model, trouble, jobs, decisions, tried_again: 0 };
         let went = course.run(shown).await;
+        shown.tried_again += course.tried_again;
         went.map_err(|problem| format!("{problem}\n{}", course.told()))
     }
 }
@@ -154,8 +160,12 @@ impl Course<'_, '_> {
         let claim = Some(Claim { queues, most: u16::MAX, decisions_max: decisions });
         let turn = Turn { worker: self.driver.worker, number: self.driver.turn, settle, claim };
         let reply = self.driver.store.turn(turn).await.map_err(|e| e.to_string())?;
+        let mut is_tried_again = false;
         for at in ends_decided.into_iter().filter(|at| reply.settled[*at] == Settled::Done) {
-            self.model.decided().map_err(|problem| format!("turn {at}: {problem}"))?;
+            is_tried_again = self.model.is_tried_again();
+            if !is_tried_again {
+                self.model.decided().map_err(|problem| format!("turn {at}: {problem}"))?;
+            }
         }
         let mut ends = Vec::new();
         for ((node, effect), settled) in effects.into_iter().zip(&reply.settled) {
@@ -179,7 +189,10 @@ impl Course<'_, '_> {
                 Assigned::Job(claimed) => self.started(claimed.head)?,
             }
         }
-        Ok(came)
+        if is_tried_again {
+            self.try_again().await?;
+        }
+        Ok(came || is_tried_again)
     }
 
     /// A job came for its handler: by the model it must be ready.
@@ -279,6 +292,27 @@ impl Course<'_, '_> {
         }
         let generation = shape.generation;
         apply(store, begin_retry(id, mode.clone(), None, "ann", "")).await?;
+        self.carry_on(mode, from, generation).await?;
+        shown.retries += 1;
+        Ok(true)
+    }
+
+    /// Its policy has put the graph off, for no time.
+    async fn try_again(&mut self) -> Result<(), String> {
+        let store = self.driver.store;
+        let due = store.retries(limits::RETRIES_LOOK_MAX).await.map_err(|e| e.to_string())?;
+        same("whether its retry is due", &due.graphs.contains(&self.id), &true)?;
+        let shape = store.retry_view(self.id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
+        let mode = shape.retrying.map(|retrying| retrying.mode);
+        same("how it is tried again", &mode, &Some(RetryMode::Failed))?;
+        same("its generation", &shape.generation, &(self.model.retries + 1))?;
+        self.tried_again += 1;
+        self.carry_on(RetryMode::Failed, None, shape.generation).await
+    }
+
+    /// Carries out a retry that has begun.
+    async fn carry_on(&mut self, mode: RetryMode, from: Option<usize>, generation: u32) -> Result<(), String> {
+        let (store, id) = (self.driver.store, self.id);
         let again = self.model.retry(from, mode == RetryMode::Failed);
         let mut rearmed = 0;
         loop {
@@ -300,9 +334,7 @@ impl Course<'_, '_> {
         }
         same(&format!("nodes re-armed by {mode}"), &rearmed, &again)?;
         let ended = apply(store, end_retry(id, generation, "ann", "")).await?;
-        same("the retry", &ended, &Changed::Retried { generation: generation + 1 })?;
-        shown.retries += 1;
-        Ok(true)
+        same("the retry", &ended, &Changed::Retried { generation: generation + 1 })
     }
 
     async fn append(&mut self, shown: &mut Shown) -> Result<(), String> {

@@ -69,6 +69,10 @@ pub(super) struct Model {
     pub(super) verdict: Option<GraphEnd>,
     /// Undos have begun.
     pub(super) undone: bool,
+    /// How often it is tried; 0 for once, and no policy.
+    pub(super) attempts: u32,
+    /// Retries so far, by its policy and by hand.
+    pub(super) retries: u32,
 }
 
 impl Model {
@@ -119,6 +123,7 @@ impl Model {
     /// is meant, or all.
     pub(super) fn retry(&mut self, from: Option<usize>, only_failed: bool) -> usize {
         self.verdict = None;
+        self.retries += 1;
         self.revive_waiting();
         let below = |at: usize| from.is_none_or(|from| at == from || self.is_below(at, from));
         let is_meant = |at: usize| match &self.nodes[at].stands {
@@ -177,6 +182,12 @@ impl Model {
 
     pub(super) fn is_open(&self) -> bool {
         self.nodes.iter().any(|node| node.guards.is_none() && !matches!(node.stands, Stands::Ended(..)))
+    }
+
+    /// Whether its policy runs it again, now that its end is decided.
+    pub(super) fn is_tried_again(&self) -> bool {
+        let is_first_look = self.verdict.is_none() && !self.cancelled && !self.is_decided();
+        is_first_look && self.retries + 1 < self.attempts && self.graph_end() == GraphEnd::Failed
     }
 
     /// The end of the graph was decided: what of its undos runs next, and what is passed over.

@@ -55,7 +55,7 @@ impl Watch {
             (Settled::Stale | Settled::Refused, _) => return Ok(()),
             (Settled::Cancelled, _) => settle.if_cancelled.as_ref(),
             (Settled::Done, Move::End(ending)) => Some(ending),
-            (Settled::Done | Settled::Unread, _) => None,
+            (Settled::Done | Settled::Unread | Settled::Paused, _) => None,
         };
         let id = self.ids.get(&key).copied().ok_or_else(|| format!("nobody has claimed {key}, and it is settled"))?;
         let is_written = matches!(settled, Settled::Done | Settled::Cancelled);

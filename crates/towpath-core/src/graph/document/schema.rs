@@ -20,6 +20,13 @@ pub fn schema() -> Value {
             "name": { "$ref": "#/$defs/nodeName", "description": "For people; need not be unique." },
             "input": { "description": "What every node can read." },
             "fail_fast": { "type": "boolean", "default": false, "description": "Whether the first failure that counts stops what no edge of a failure leads to." },
+            "retry": {
+                "oneOf": [
+                    { "type": "integer", "minimum": 1, "maximum": limits::GRAPH_ATTEMPTS_MAX },
+                    { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": { "type": "integer", "minimum": 1, "maximum": limits::GRAPH_ATTEMPTS_MAX }, "delay": { "$ref": "#/$defs/duration", "description": "The wait before each further one; 10 s if left out." } } }
+                ],
+                "description": "How often the graph is tried when it fails: what failed runs again in place, what succeeded stays. Once if left out."
+            },
             "keep": { "$ref": "#/$defs/duration", "description": "How long it stays stored after it succeeded; 7 days if left out." },
             "keep_failed": { "$ref": "#/$defs/duration", "description": "How long it stays stored after it ended otherwise; 30 days if left out." },
             "nodes": { "type": "array", "minItems": 1, "maxItems": limits::GRAPH_NODES_MAX, "items": { "$ref": "#/$defs/node" } }

@@ -22,6 +22,7 @@ const FULL: &str = r#"{
   "name": "checkout",
   "input": {"cart": 7, "price": 1.50},
   "fail_fast": true,
+  "retry": {"attempts": 3, "delay": "90s"},
   "keep": "2d",
   "keep_failed": "3d",
   "nodes": [
@@ -64,12 +65,32 @@ fn a_graph_that_is_written_and_read_again_is_the_same() {
 }
 
 #[test]
+fn a_graphs_retry_is_a_number_or_an_object_and_said_to_be_wrong_otherwise() {
+    let with = |retry: &str| format!(r#"{{"name": "g", "retry": {retry}, "nodes": [{{"name": "a", "kind": "k"}}]}}"#);
+    let read = |retry: &str| NewGraph::from_json(&with(retry), fresh()).unwrap().rules.retry;
+    assert_eq!(read("3"), Some(GraphRetry::new(3, defaults::GRAPH_RETRY_DELAY)));
+    assert_eq!(read(r#"{"attempts": 2}"#), Some(GraphRetry::new(2, defaults::GRAPH_RETRY_DELAY)));
+    for (retry, said) in [
+        (r#""often""#, "`retry` must be a number of attempts from 1, or an object with `attempts` and `delay`"),
+        (r#"{"delay": "1s"}"#, "`retry` has no `attempts`: add it"),
+        (r#"{"attempts": 2, "delay": "soon"}"#, "`retry.delay` is no duration"),
+        (r#"{"attempts": 2, "backoff": "1s"}"#, "unknown field `backoff`"),
+    ] {
+        let problems = problems(&with(retry));
+        assert!(problems.iter().any(|problem| problem.contains(said)), "{retry}: {problems:?}");
+    }
+    let none = NewGraph::from_json(&with("0"), fresh()).unwrap().prepare().unwrap_err();
+    assert!(none.to_string().contains("0 attempts of the graph are out of range: use 1 to 1000"), "{none}");
+}
+
+#[test]
 fn what_is_read_is_what_the_builder_would_make() {
     let graph = NewGraph::from_json(FULL, fresh()).unwrap();
     let price = &graph.nodes[0];
     assert_eq!(&price.job.input.bytes[..], br#"{"z": 1.10, "a": 12345678901234567890123}"#, "byte by byte");
     assert_eq!(price.job.id, JobId::of_node(fresh(), &price.name), "its id is bound to the graph's");
     assert_eq!((price.job.rules.retry.attempts_max, price.job.rules.retry.base_us), (3, 2_000_000));
+    assert_eq!(graph.rules.retry, Some(GraphRetry::new(3, Duration::from_secs(90))));
     assert_eq!(graph.nodes[1].job.kind.as_str(), builtin::GATE);
     assert_eq!(graph.nodes[1].job.rules.labels.len(), 2);
     assert_eq!(graph.nodes[2].job.run.as_ref().unwrap().as_str(), format!("{}/approve", fresh()));

@@ -22,6 +22,8 @@ struct Graph<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     fail_fast: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_failed: Option<String>,
@@ -94,6 +96,11 @@ impl NewGraph {
         let nodes = self.nodes.iter().map(|node| Writer { node, problems: &mut problems }.write(&self.edges)).collect();
         let duration = |us: Option<u64>| us.map(|us| written(Duration::from_micros(us))).transpose();
         let (keep, keep_failed) = (duration(self.rules.keep_us), duration(self.rules.keep_failed_us));
+        let retry = self.rules.retry.map(|retry| {
+            let delay = written(retry.delay())?;
+            Ok::<_, String>(json!({ "attempts": retry.attempts, "delay": delay }))
+        });
+        let retry = retry.transpose();
         let graph = Graph {
             name: self.name.as_str(),
             input: self.input.as_ref().and_then(|input| match raw(input) {
@@ -104,11 +111,12 @@ impl NewGraph {
                 }
             }),
             fail_fast: self.rules.fail_fast,
+            retry: retry.clone().unwrap_or_default(),
             keep: keep.clone().unwrap_or_default(),
             keep_failed: keep_failed.clone().unwrap_or_default(),
             nodes,
         };
-        problems.extend([keep.err(), keep_failed.err()].into_iter().flatten().map(GraphProblem::Document));
+        problems.extend([retry.err(), keep.err(), keep_failed.err()].into_iter().flatten().map(GraphProblem::Document));
         if !problems.is_empty() {
             return Err(InvalidGraph { graph: self.name.to_string(), problems });
         }

@@ -125,7 +125,7 @@ impl Game {
         let id = GraphId::from_bytes(self.dice.id());
         let (nodes, edges) = self.new_nodes(0);
         self.graphs.push((id, nodes.len()));
-        let keep = GraphRules { keep_us: Some(5_000_000), keep_failed_us: Some(5_000_000), fail_fast: false };
+        let keep = GraphRules { keep_us: Some(5_000_000), keep_failed_us: Some(5_000_000), ..GraphRules::default() };
         let graph =
             NewGraph { id, name: GraphName::from_stored("g"), rules: keep, input: None, unique: None, nodes, edges };
         assert_eq!(self.bench.enqueue(Item::Graph(Box::new(graph.prepare().unwrap()))), Ok(Placed::Inserted));

@@ -52,6 +52,7 @@ impl Driver {
         let work = Transact { fence: self.commits.fence, journal, shows, body };
         match self.client.store().transact(work).await {
             Ok(Transacted::Done) => {}
+            Ok(Transacted::Paused) => self.is_paused = true,
             Ok(Transacted::Stale) => return Err(Leave::Over),
             Ok(Transacted::WrongDatabase) => {
                 let problem = "a transactional step is written for another database than this worker's store".into();
