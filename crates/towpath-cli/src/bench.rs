@@ -115,9 +115,9 @@ pub(crate) async fn run(args: BenchArgs) -> Result<()> {
     let is_asked = |figure: &&str| args.only.is_empty() || args.only.iter().any(|only| figure.contains(only.as_str()));
     // No figure stands without that of the fsync.
     let is_wanted = |figure: &&str| *figure == FSYNC || is_asked(figure);
-    let wanted = TESTS.iter().filter(|(_, figures)| figures.iter().any(|figure| is_wanted(figure)));
+    let wanted = TESTS.iter().filter(|(_, figures)| figures.iter().any(is_wanted));
     let tests: Vec<&str> = wanted.map(|(test, _)| *test).collect();
-    if !TESTS.iter().any(|(_, figures)| figures.iter().any(|figure| is_asked(figure))) {
+    if !TESTS.iter().any(|(_, figures)| figures.iter().any(is_asked)) {
         let known: Vec<&str> = TESTS.iter().flat_map(|(_, figures)| figures.iter().copied()).collect();
         return Err(miette!(help = format!("the figures are {}", known.join(", ")), "--only names no figure"));
     }
