@@ -24,6 +24,7 @@ mod retry;
 mod schedule;
 mod settle;
 mod signal;
+mod start;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@ mod schedule;
 mod served;
 mod show;
 mod signal;
+mod start;
 mod transact;
 mod turn;
 mod update;
@@ -47,6 +48,7 @@ pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
+pub use start::{Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,

@@ -30,7 +30,7 @@ pub(crate) const DELAY_US_MAX: i64 = 4_000_000_000_000_000_000;
 pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item>>) -> Result<(Enqueued, News), Fault> {
     inner.lanes.intern(&session, items.iter().flat_map(jobs_of)).await?;
     let by_function = inner.by_function.load(Ordering::Relaxed);
-    if (by_function || items.iter().any(is_keyed)) && !items.iter().any(|item| matches!(item, Item::Append(_))) {
+    if (by_function || items.iter().any(is_keyed)) && !items.iter().any(stands_alone) {
         return items::enqueue(inner, &session, &items).await;
     }
     let mut ids = HashSet::with_capacity(items.len());
@@ -41,10 +41,13 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
     let now = session.one(Query::Clock, &[]).await?.try_get(0)?;
     let mut written = Written::default();
     let mut answers = Vec::with_capacity(items.len());
-    for part in items.chunk_by(|a, b| !matches!(a, Item::Append(_)) && !matches!(b, Item::Append(_))) {
+    for part in items.chunk_by(|a, b| !stands_alone(a) && !stands_alone(b)) {
         match part {
             [Item::Append(append)] => {
                 answers.push(crate::append::append(inner, &session, now, append, &mut written).await?);
+            }
+            [Item::Start(start)] => {
+                answers.push(crate::start::start(inner, &session, now, start, &mut written).await?);
             }
             _ if part.iter().any(is_keyed) => {
                 answers.extend(items::enqueue_part(inner, &session, now, part, &mut written).await?);
@@ -54,6 +57,11 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
     }
     session.commit().await?;
     Ok((Enqueued { now: Timestamp::from_micros(now), items: answers }, written.tell(inner)?))
+}
+
+/// Whether it is carried out by itself, with locks of its own.
+fn stands_alone(item: &Item) -> bool {
+    matches!(item, Item::Append(_) | Item::Start(_))
 }
 
 /// Whether it has a unique key.
@@ -70,6 +78,7 @@ pub(crate) fn jobs_of(item: &Item) -> Vec<&NewJob> {
         Item::Job(job) => vec![job],
         Item::Graph(graph) => graph.nodes().iter().map(|node| &node.job).collect(),
         Item::Append(append) => append.nodes().iter().map(|node| &node.job).collect(),
+        Item::Start(start) => vec![&start.job],
         _ => Vec::new(),
     }
 }
@@ -80,12 +89,15 @@ pub(crate) struct Written {
     pub(crate) lanes: HashSet<i32>,
     pub(crate) first: Option<i64>,
     pub(crate) undecided: bool,
+    /// Runs that were sent something.
+    pub(crate) signalled: Vec<RunId>,
 }
 
 impl Written {
     pub(crate) fn tell(self, inner: &Inner) -> Result<News, Fault> {
         inner.inserted(self.lanes.iter().copied(), self.first);
         let mut news = News { undecided: self.undecided, ..News::default() };
+        news.signalled.extend(self.signalled);
         for lane in self.lanes {
             news.ready.insert(inner.lanes.lane(lane)?.queue);
         }
@@ -133,7 +145,7 @@ async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Resul
 }
 
 /// Jobs and graphs of which some may be there, or be twice in the batch.
-async fn enqueue_part(
+pub(crate) async fn enqueue_part(
     inner: &Inner,
     session: &Session,
     now: i64,

@@ -37,6 +37,7 @@ mod schedule;
 mod session;
 mod settle;
 mod signal;
+mod start;
 mod store;
 #[cfg(test)]
 mod tests;

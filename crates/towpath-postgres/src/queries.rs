@@ -216,6 +216,8 @@ queries! {
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
     RunPause = "run_pause" (INT8, TEXT);
     RunResume = "run_resume" (TEXT_ARRAY, INT8);
+    RunReplace = "run_replace" (INT8);
+    RunStands = "run_stands" (TEXT);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);

@@ -41,8 +41,9 @@ impl Orders<'_> {
         let may_be_blocked = !has_journal || input.is_none();
         let Some(taken) = session.run(Query::RequeueTake, &[&job, &ends, &may_be_blocked]).await?.into_iter().next()
         else {
-            let row = session.one(Query::StateOf, &[&vec![job]]).await?;
-            return Ok(match state(row.try_get(1)?)? {
+            // A prune may have had it meanwhile.
+            let Some(state) = self.state_of(job).await? else { return Ok(Changed::Unknown) };
+            return Ok(match state {
                 State::Ended(_) if is_node => Changed::OfGraph,
                 State::Ended(_) | State::Blocked if has_journal => Changed::HasBegun,
                 state => Changed::Left(state),
@@ -55,6 +56,12 @@ impl Orders<'_> {
         let row = session.one(Query::RequeuePut, &[&job, &self.now, &attempt, &codec, &bytes]).await?;
         self.lanes.push(row.try_get(0)?);
         Ok(Changed::Requeued)
+    }
+
+    /// Where a job stands, unless it is gone.
+    pub(crate) async fn state_of(&self, job: i64) -> Result<Option<State>, Fault> {
+        let found = self.session.run(Query::StateOf, &[&vec![job]]).await?;
+        found.first().map(|row| state(row.try_get(1)?)).transpose()
     }
 
     /// Locks the unique keys of jobs that are to be put back and of graphs that are to be retried, before any other row: as an

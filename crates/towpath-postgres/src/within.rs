@@ -40,12 +40,17 @@ impl PostgresStore {
     /// to [`EnqueueText::answered`]. Rolled back, nothing of it is there.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Invalid`] for a batch that is too large or holds an append; otherwise as any verb.
+    /// [`StoreErrorKind::Invalid`] for a batch that is too large, or holds an append or a [`Item::Start`]; otherwise as any verb.
     pub async fn enqueue_text(&self, batch: Enqueue) -> StoreResult<EnqueueText> {
         let invalid = |problem: String| StoreError::new(StoreErrorKind::Invalid, "enqueue", problem);
         batch.check().map_err(|refusal| invalid(refusal.to_string()))?;
         if batch.items.iter().any(|item| matches!(item, Item::Append(_))) {
             return Err(invalid("an append needs a transaction of the store's: append after the commit".into()));
+        }
+        if batch.items.iter().any(|item| matches!(item, Item::Start(_))) {
+            let problem = "a start that replaces a run or brings a signal needs a transaction of the store's: start it plainly, \
+                           and signal it beside";
+            return Err(invalid(problem.into()));
         }
         let items = Arc::new(batch.items);
         let verb = |session| {

@@ -24,6 +24,7 @@ pub(crate) fn enqueue(tx: &mut Tx<'_, '_>, batch: &Enqueue) -> Result<Enqueued, 
             Item::Job(job) => tx.enqueue_job(job)?,
             Item::Graph(graph) => tx.part(|tx| tx.enqueue_graph(graph))?,
             Item::Append(append) => tx.part(|tx| tx.append(append))?,
+            Item::Start(start) => tx.part(|tx| tx.start_run(start))?,
             _ => Err(Refusal::Invalid { problem: "this store is older than what is to be enqueued: update it".into() }),
         });
     }

@@ -51,6 +51,7 @@ mod rows;
 mod schedule;
 mod settle;
 mod signal;
+mod start;
 mod store;
 mod transact;
 mod turn;

@@ -76,7 +76,7 @@ impl Tx<'_, '_> {
     }
 
     /// Deletes an ended job with all that is kept of it.
-    fn delete_job(&mut self, job: i64) -> Result<(), Fault> {
+    pub(crate) fn delete_job(&mut self, job: i64) -> Result<(), Fault> {
         self.leave_key(job)?;
         for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete] {
             self.db.run(query, [job])?;

@@ -177,6 +177,7 @@ queries! {
     RunRead = "run_read",
     RunRenew = "run_renew",
     RunResume = "run_resume",
+    RunStands = "run_stands",
     RunningCancel = "running_cancel",
     RunningCount = "running_count",
     RunningDecide = "running_decide",

@@ -15,7 +15,7 @@ pub(crate) fn signal(tx: &mut Tx<'_, '_>, arrivals: &[Arrival]) -> Result<Signal
 }
 
 impl Tx<'_, '_> {
-    fn deliver(&mut self, arrival: &Arrival) -> Result<Result<Delivery, Refusal>, Fault> {
+    pub(crate) fn deliver(&mut self, arrival: &Arrival) -> Result<Result<Delivery, Refusal>, Fault> {
         if let Err(refusal) = arrival.check() {
             return Ok(Err(refusal));
         }

@@ -59,7 +59,7 @@ impl<J> JobHandle<J> {
     /// The handle of a job that was to have this id; it stands for the one that has its key, if another has it.
     pub(crate) fn of(id: JobId, placed: Placed) -> Self {
         let id = match placed {
-            Placed::Held(KeyHolder::Job(holder)) | Placed::Replaced(holder) => holder,
+            Placed::Held(KeyHolder::Job(holder)) | Placed::Replaced(holder) | Placed::Run(holder) => holder,
             Placed::Inserted | Placed::Existing | Placed::Held(KeyHolder::Graph(_)) => id,
         };
         Self { id, placed, job: PhantomData }

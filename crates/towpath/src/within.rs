@@ -104,8 +104,8 @@ impl<T: Enlist> Within<'_, T> {
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
     pub async fn start<O, E>(&mut self, run: StartBuilder<'_, O, E>) -> Result<RunHandle<O, E>, Error> {
-        let (job, started) = run.into_parts()?;
-        let answers = self.send(vec![Item::job(job)]).await?;
+        let (item, started) = run.into_parts()?;
+        let answers = self.send(vec![item]).await?;
         started.handle(answers.into_iter().next())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use towpath_core::store::{Enqueue, Item, Parent, Placed};
+use towpath_core::store::{Arrival, Enqueue, Item, Parent, Placed, Start, Taken};
 use towpath_core::{
     Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRetry, GraphRules, Hold, JobRules, Kind, Label,
     Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId,
@@ -63,6 +63,7 @@ impl<S: Subject> Runner<S> {
                         Ok(Placed::Inserted) => format!("{name} inserted"),
                         Ok(Placed::Existing) => format!("{name} existing"),
                         Ok(Placed::Held(by)) => self.names.within(&format!("{name} held by {by}")),
+                        Ok(Placed::Run(job)) => self.names.within(&format!("{name} is the run of job {job}")),
                         Ok(Placed::Replaced(job)) => self.names.within(&format!("{name} replaced in job {job}")),
                         Err(refusal) => format!("{name} refused: {}", self.names.within(&refusal.to_string())),
                     });
@@ -87,7 +88,7 @@ pub(super) fn blocks(body: &[String]) -> Vec<(&str, Vec<String>)> {
 
 fn read_items(names: &mut Names, line: &str, body: &[String], out: &mut Vec<Named>) -> Result<(), ScriptError> {
     let mut args = Args::parse(line)?;
-    match args.word("job, graph or append")?.as_str() {
+    match args.word("job, graph, append or start")?.as_str() {
         "job" => {
             let range = args.word("a name")?;
             for name in expand(&range)? {
@@ -97,11 +98,34 @@ fn read_items(names: &mut Names, line: &str, body: &[String], out: &mut Vec<Name
                 out.push(Named { name, item: Ok(Item::job(job)) });
             }
         }
+        "start" => out.push(read_start(names, args)?),
         "graph" => out.push(read_graph(names, args, body)?),
         "append" => out.push(read_append(names, args, body)?),
-        other => return Err(ScriptError::new(format!("cannot enqueue {other:?}: job, graph or append"))),
+        other => return Err(ScriptError::new(format!("cannot enqueue {other:?}: job, graph, append or start"))),
     }
     Ok(())
+}
+
+/// `start r run=order-1 taken=refuse|join|replace signal=paid payload={"n":1} dedup=x`.
+fn read_start(names: &mut Names, mut args: Args) -> Result<Named, ScriptError> {
+    let name = args.word("a name")?;
+    let taken = match args.text("taken")?.as_deref() {
+        None | Some("join") => Taken::Join,
+        Some("refuse") => Taken::Refuse,
+        Some("replace") => Taken::ReplaceEnded,
+        Some(other) => return Err(ScriptError::new(format!("{other:?} is none of refuse, join, replace"))),
+    };
+    let payload = args.read("payload", |text| Ok(read_payload(text)))?.unwrap_or_default();
+    let (signal, dedup) = (args.text("signal")?, args.text("dedup")?);
+    let job = read_job(names, &name, &mut args)?;
+    args.finish()?;
+    let signal = match (signal, &job.run) {
+        (Some(signal), Some(run)) => {
+            Some(Arrival { run: run.clone(), name: parsed(Label::new(&signal))?, dedup, payload })
+        }
+        _ => None,
+    };
+    Ok(Named { name, item: Ok(Item::Start(Box::new(Start { job, taken, signal }))) })
 }
 
 /// `n1..3` is `n1`, `n2`, `n3`; any other name is itself.

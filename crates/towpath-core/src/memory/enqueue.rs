@@ -24,6 +24,7 @@ impl Transaction<'_> {
             Item::Job(job) => self.enqueue_job(*job),
             Item::Graph(graph) => self.enqueue_graph(&graph),
             Item::Append(append) => self.append(&append),
+            Item::Start(start) => self.start(*start),
         });
         let items = items.collect();
         Ok(Enqueued { now: self.now, items })

@@ -66,7 +66,7 @@ impl Transaction<'_> {
     }
 
     /// Deletes an ended job with all that is kept of it.
-    fn delete_job(&mut self, job: Key) {
+    pub(super) fn delete_job(&mut self, job: Key) {
         self.tables.leave_key(job, self.now);
         let tables = &mut *self.tables;
         if let Some(at) = tables.ended.remove(&job).and_then(|row| row.prune_at) {

@@ -16,7 +16,7 @@ impl Transaction<'_> {
         Ok(Signalled { now: self.now, items })
     }
 
-    fn deliver(&mut self, arrival: Arrival) -> Result<Delivery, Refusal> {
+    pub(super) fn deliver(&mut self, arrival: Arrival) -> Result<Delivery, Refusal> {
         arrival.check()?;
         let Arrival { run, name, dedup, payload } = arrival;
         let key = dedup.clone().map(|dedup| (run.clone(), dedup));

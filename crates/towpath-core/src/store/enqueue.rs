@@ -9,6 +9,8 @@ use crate::name::{NodeName, RunId, UniqueKey};
 use crate::time::Timestamp;
 use crate::unique::KeyHolder;
 
+use super::start::Start;
+
 /// A batch of things to write in one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Enqueue {
@@ -26,6 +28,8 @@ pub enum Item {
     Graph(Box<PreparedGraph>),
     /// More nodes for a stored graph: all of them or nothing.
     Append(Box<PreparedAppend>),
+    /// A run, with what becomes of the one that has its id, and a signal: all of it or nothing.
+    Start(Box<Start>),
 }
 
 impl Item {
@@ -40,6 +44,7 @@ impl Item {
             Self::Job(job) => job.bytes(),
             Self::Graph(graph) => graph.bytes(),
             Self::Append(append) => append.bytes(),
+            Self::Start(start) => start.bytes(),
         }
     }
 }
@@ -83,6 +88,8 @@ pub enum Placed {
     Held(KeyHolder),
     /// Another job has its unique key and had not begun: that one got fields of this one. Nothing was added.
     Replaced(JobId),
+    /// The run of that id is there, and has not ended: it was sent what came with the start, if anything did.
+    Run(JobId),
 }
 
 /// Why an item was not written. Nothing of it was.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Entry, OpKind};
 use towpath_core::store::{
-    Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing,
+    Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing, Start, Taken,
 };
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
@@ -128,17 +128,12 @@ impl Client {
         I: Serialize,
     {
         let job = new_run(function, id, input);
-        StartBuilder { client: self, job, is_strict: false, types: PhantomData }
+        StartBuilder { client: self, job, taken: Taken::Join, signal: None, types: PhantomData }
     }
 
     /// Sends a signal to a run, which need not wait for it or exist yet: it is kept until a wait takes it.
     pub fn signal<T: Serialize>(&self, run: &str, signal: Signal<T>, payload: &T) -> SignalBuilder<'_> {
-        let encode = || -> Result<Arrival, Error> {
-            let run = RunId::new(run)?;
-            let payload = Payload::json(payload)
-                .map_err(|source| Error::Encode { kind: format!("signal {}", signal.name), source })?;
-            Ok(Arrival::new(run, Label::new(signal.name)?, payload))
-        };
+        let encode = || arrival(RunId::new(run)?, signal, payload);
         SignalBuilder { client: self, arrival: encode() }
     }
 
@@ -319,6 +314,12 @@ impl Client {
     }
 }
 
+fn arrival<T: Serialize>(run: RunId, signal: Signal<T>, payload: &T) -> Result<Arrival, Error> {
+    let payload =
+        Payload::json(payload).map_err(|source| Error::Encode { kind: format!("signal {}", signal.name), source })?;
+    Ok(Arrival::new(run, Label::new(signal.name)?, payload))
+}
+
 pub(super) fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, input: &I) -> Result<NewJob, Error> {
     let run = RunId::new(id)?;
     let input = Payload::json(input).map_err(|source| Error::Encode { kind: function.name().into(), source })?;
@@ -331,7 +332,8 @@ pub(super) fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, 
 pub struct StartBuilder<'c, O, E> {
     client: &'c Client,
     job: Result<NewJob, Error>,
-    is_strict: bool,
+    taken: Taken,
+    signal: Option<Result<Arrival, Error>>,
     types: PhantomData<fn() -> (O, E)>,
 }
 
@@ -362,9 +364,32 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.tags.push(tag.to_owned()))
     }
 
-    /// Refuses to start if a run of this id is there, instead of answering it.
+    /// Refuses to start if a run of this id is there, instead of answering it. Nothing is sent to that either.
     pub fn reject_existing(mut self) -> Self {
-        self.is_strict = true;
+        self.taken = Taken::Refuse;
+        self
+    }
+
+    /// Begins anew if the run of this id has ended: that one goes, with its journal, its result and what it has published, as if
+    /// its retention were over. One that has not ended is the answer, as without this. A run that is a node of a graph stays.
+    /// It takes the place of [`reject_existing`](Self::reject_existing).
+    pub fn replace_ended(mut self) -> Self {
+        self.taken = Taken::ReplaceEnded;
+        self
+    }
+
+    /// Sends a signal to the run in the same transaction, whether it is started now or was there: both happen, or neither. If a
+    /// run of this id has ended, and is not replaced, nothing is sent, and the start is refused
+    /// ([`Refusal::RunTaken`](crate::core::store::Refusal::RunTaken)).
+    pub fn signal<T: Serialize>(mut self, signal: Signal<T>, payload: &T) -> Self {
+        let run = self.job.as_ref().ok().and_then(|job| job.run.clone());
+        self.signal = run.map(|run| arrival(run, signal, payload));
+        self
+    }
+
+    /// A second signal to the same run with this key is none.
+    pub fn dedup(mut self, key: &str) -> Self {
+        self.signal = self.signal.map(|signal| signal.map(|arrival| arrival.dedup(key)));
         self
     }
 
@@ -377,12 +402,19 @@ impl<O, E> StartBuilder<'_, O, E> {
 }
 
 impl<O, E> StartBuilder<'_, O, E> {
-    /// The job to enqueue, and how its answer is read.
-    pub(crate) fn into_parts(self) -> Result<(NewJob, Started), Error> {
+    /// What to enqueue, and how its answer is read.
+    pub(crate) fn into_parts(self) -> Result<(Item, Started), Error> {
         let job = self.job?;
         let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
-        let started = Started { id, job: job.id, is_strict: self.is_strict };
-        Ok((job, started))
+        let has_signal = self.signal.is_some();
+        // Without a signal, to join a run is to be told of it: the plain way does that.
+        let is_plain = !has_signal && self.taken != Taken::ReplaceEnded;
+        let is_told = !has_signal && self.taken != Taken::Refuse;
+        let started = Started { id, job: job.id, is_told };
+        let signal = self.signal.transpose()?;
+        let item =
+            if is_plain { Item::job(job) } else { Item::Start(Box::new(Start { job, taken: self.taken, signal })) };
+        Ok((item, started))
     }
 }
 
@@ -390,16 +422,18 @@ impl<O, E> StartBuilder<'_, O, E> {
 pub(crate) struct Started {
     id: RunId,
     job: JobId,
-    is_strict: bool,
+    /// Whether a run that is there is an answer, however it stands.
+    is_told: bool,
 }
 
 impl Started {
     /// The handle that the store's answer makes.
     pub(crate) fn handle<O, E>(self, answer: Option<Result<Placed, Refusal>>) -> Result<RunHandle<O, E>, Error> {
-        let Self { id, job: new, is_strict } = self;
+        let Self { id, job: new, is_told } = self;
         match answer {
+            Some(Ok(Placed::Run(job))) => Ok(RunHandle::new(id, job, Placed::Existing)),
             Some(Ok(placed)) => Ok(RunHandle::new(id, new, placed)),
-            Some(Err(Refusal::RunTaken { job, .. })) if !is_strict => Ok(RunHandle::new(id, job, Placed::Existing)),
+            Some(Err(Refusal::RunTaken { job, .. })) if is_told => Ok(RunHandle::new(id, job, Placed::Existing)),
             Some(Err(refusal)) => Err(refusal.into()),
             None => Err(Refusal::Invalid { problem: "the store answered nothing".into() }.into()),
         }
@@ -413,8 +447,8 @@ impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let client = self.client;
-            let (job, started) = self.into_parts()?;
-            let placed = client.store().enqueue(Enqueue::one(Item::job(job))).await?;
+            let (item, started) = self.into_parts()?;
+            let placed = client.store().enqueue(Enqueue::one(item)).await?;
             started.handle(placed.items.into_iter().next())
         })
     }

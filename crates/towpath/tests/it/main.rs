@@ -30,6 +30,7 @@ mod requeue;
 mod retry;
 mod runs;
 mod schedules;
+mod starts;
 mod stores;
 mod transfers;
 mod two_processes;
