@@ -57,7 +57,8 @@ pub(crate) fn chromium() -> Result<PathBuf, String> {
 
 /// The script that looks for what keeps people from using a page; `None` where npm is not there or does not get it.
 pub(crate) fn axe() -> Option<PathBuf> {
-    let folder = root().join("target/axe");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |at| root().join(at));
+    let folder = target.join("axe");
     let script = folder.join("node_modules/axe-core/axe.min.js");
     if !script.exists() {
         std::fs::create_dir_all(&folder).ok()?;

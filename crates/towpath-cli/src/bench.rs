@@ -6,6 +6,7 @@ mod drain;
 mod enqueue;
 mod graphs;
 mod jobs;
+mod large;
 mod layout;
 mod measure;
 mod process;
@@ -79,9 +80,11 @@ impl Figure {
     }
 }
 
+const FSYNC: &str = "fsync_p50";
+
 /// The figures in the order in which they are taken. One measurement may give several.
 const TESTS: &[(&str, &[&str])] = &[
-    ("fsync", &["fsync_p50"]),
+    ("fsync", &[FSYNC]),
     ("enqueue_one", &["enqueue_one"]),
     ("enqueue_32", &["enqueue_32"]),
     ("enqueue_bulk", &["enqueue_bulk"]),
@@ -92,6 +95,12 @@ const TESTS: &[(&str, &[&str])] = &[
     ("chain_100", &["chain_100", "chain_100_commits"]),
     ("fan_1000", &["fan_1000"]),
     ("diamonds_100", &["diamonds_100"]),
+    ("graph_enqueue_10k", &["graph_enqueue_10k"]),
+    ("chains_100x100", &["chains_100x100"]),
+    ("layers_10x100", &["layers_10x100"]),
+    ("fan_10k", &["fan_10k"]),
+    ("cancel_and_view", &["cancel_10k", "view_10k"]),
+    ("idle_graphs_1k", &["idle_graphs_1k"]),
     ("run_steps", &["run_steps"]),
     ("run_latency", &["run_latency"]),
     ("signal_roundtrip", &["signal_roundtrip_p50"]),
@@ -103,11 +112,12 @@ const TESTS: &[(&str, &[&str])] = &[
 
 /// Takes the figures.
 pub(crate) async fn run(args: BenchArgs) -> Result<()> {
-    let wanted = |figures: &[&str]| {
-        args.only.is_empty() || figures.iter().any(|figure| args.only.iter().any(|only| figure.contains(only.as_str())))
-    };
-    let tests: Vec<&str> = TESTS.iter().filter(|(_, figures)| wanted(figures)).map(|(test, _)| *test).collect();
-    if tests.is_empty() {
+    let is_asked = |figure: &&str| args.only.is_empty() || args.only.iter().any(|only| figure.contains(only.as_str()));
+    // No figure stands without that of the fsync.
+    let is_wanted = |figure: &&str| *figure == FSYNC || is_asked(figure);
+    let wanted = TESTS.iter().filter(|(_, figures)| figures.iter().any(is_wanted));
+    let tests: Vec<&str> = wanted.map(|(test, _)| *test).collect();
+    if !TESTS.iter().any(|(_, figures)| figures.iter().any(is_asked)) {
         let known: Vec<&str> = TESTS.iter().flat_map(|(_, figures)| figures.iter().copied()).collect();
         return Err(miette!(help = format!("the figures are {}", known.join(", ")), "--only names no figure"));
     }
@@ -115,7 +125,7 @@ pub(crate) async fn run(args: BenchArgs) -> Result<()> {
     for _ in 0..args.runs.max(1) {
         for test in &tests {
             for figure in take(test, &place, &args).await? {
-                if args.only.is_empty() || args.only.iter().any(|only| figure.test.contains(only.as_str())) {
+                if is_wanted(&figure.test) {
                     figure.print(args.json)?;
                 }
             }
@@ -137,6 +147,12 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "chain_100" => graphs::chain(place).await?,
         "fan_1000" => vec![graphs::fan(place).await?],
         "diamonds_100" => vec![graphs::diamonds(place).await?],
+        "graph_enqueue_10k" => vec![large::enqueue(place).await?],
+        "chains_100x100" => vec![large::chains(place).await?],
+        "layers_10x100" => vec![large::layers(place).await?],
+        "fan_10k" => vec![large::fan(place).await?],
+        "cancel_and_view" => large::cancel_and_view(place).await?,
+        "idle_graphs_1k" => vec![large::idle(place).await?],
         "run_steps" => vec![runs::steps_of_many(place).await?],
         "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],

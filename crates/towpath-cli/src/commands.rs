@@ -226,6 +226,6 @@ impl ActorArgs {
 /// Tells of a part of a list that was left out.
 fn tell_of_more(shown: usize, limit: u32) {
     if shown >= limit as usize {
-        crate::say::line(format_args!("… the newest {limit}; more with --limit"));
+        crate::say::remark(format_args!("… the newest {limit}; more with --limit"));
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use towpath::core::store::{Hint, HintStream, StopLine};
+use towpath::core::store::{GraphDetail, Hint, HintStream, StopLine};
 use towpath::core::{State, StopReason, Timestamp};
-use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, OutputError, Worker, WorkerHandle};
+use towpath::{Client, Context, End, GraphEnd, GraphId, JobId, NodeName, OutputError, Worker, WorkerHandle};
 
 use crate::error::CliError;
 use crate::exec::{Event, Exec, Http, Runner};
@@ -51,8 +51,9 @@ impl Drive<'_> {
         let (events_in, mut events) = mpsc::unbounded_channel();
         let (hurry, hurried) = watch::channel(false);
         let mut hints = self.client.store().hints();
-        let mut board = Board::new(self.client, Progress::new(&detail), &detail);
-        let worker = self.start(Runner::new(self.groups.clone(), events_in, hurried), detail.line.name.as_str())?;
+        let (progress, name) = (Progress::new(&detail), detail.line.name.clone());
+        let mut board = Board::new(self.client, progress, detail);
+        let worker = self.start(Runner::new(self.groups.clone(), events_in, hurried), name.as_str())?;
         let ended = self.client.wait_graph(self.graph);
         tokio::pin!(ended);
         let mut tick = tokio::time::interval(LOOK_AGAIN);
@@ -156,6 +157,8 @@ impl Drive<'_> {
 struct Board<'a> {
     client: &'a Client,
     progress: Progress,
+    /// The graph as it was at the start.
+    detail: GraphDetail,
     open: HashMap<JobId, Open>,
     /// Those that have ended, which run again if the graph is retried.
     over: HashMap<JobId, Open>,
@@ -167,23 +170,24 @@ struct Board<'a> {
     trouble: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
-    name: String,
+    name: NodeName,
     is_undo: bool,
     took: Option<Duration>,
     note: Option<String>,
 }
 
 impl<'a> Board<'a> {
-    fn new(client: &'a Client, progress: Progress, detail: &towpath::core::store::GraphDetail) -> Self {
+    fn new(client: &'a Client, progress: Progress, detail: GraphDetail) -> Self {
         let (mut open, mut over) = (HashMap::new(), HashMap::new());
         for node in &detail.nodes {
             let nodes = if matches!(node.state, State::Ended(_)) { &mut over } else { &mut open };
-            let (name, is_undo) = (node.name.to_string(), node.guards.is_some());
-            nodes.insert(node.job, Open { name, is_undo, ..Open::default() });
+            let (name, is_undo) = (node.name.clone(), node.guards.is_some());
+            nodes.insert(node.job, Open { name, is_undo, took: None, note: None });
         }
-        Self { client, progress, open, over, retry_told: None, seen: HashMap::new(), trouble: None }
+        let (seen, retry_told, trouble) = (HashMap::new(), None, None);
+        Self { client, progress, detail, open, over, retry_told, seen, trouble }
     }
 
     fn event(&mut self, event: Event) {
@@ -191,14 +195,14 @@ impl<'a> Board<'a> {
             Event::Started { job, attempt } => {
                 self.reopen(job);
                 if let Some(node) = self.open.get_mut(&job) {
-                    self.progress.started(&node.name, attempt, node.note.take());
+                    self.progress.started(node.name.as_str(), attempt, node.note.take());
                 }
             }
             Event::Over { job, took, note } => {
                 if let Some(node) = self.open.get_mut(&job) {
                     node.took = Some(took);
                     node.note = note;
-                    self.progress.over(&node.name);
+                    self.progress.over(node.name.as_str());
                 }
             }
         }
@@ -236,7 +240,7 @@ impl<'a> Board<'a> {
         found.sort_by_key(|ended| ended.ended_at);
         for ended in found {
             let Some(node) = self.open.remove(&ended.id) else { continue };
-            let again = Open { name: node.name.clone(), is_undo: node.is_undo, ..Open::default() };
+            let again = Open { name: node.name.clone(), is_undo: node.is_undo, took: None, note: None };
             self.over.insert(ended.id, again);
             if node.is_undo && matches!(ended.state, State::Ended(End::Skipped(_))) {
                 self.progress.passed_over();
@@ -244,9 +248,9 @@ impl<'a> Board<'a> {
             }
             let why = match ended.state {
                 State::Ended(End::Succeeded) => node.note,
-                _ => summary::why(ended.cause.as_ref(), ended.error.as_deref()),
+                _ => summary::why(&self.detail, &node.name, ended.cause.as_ref(), ended.error.as_deref()),
             };
-            self.progress.ended(&NodeEnd { name: &node.name, state: ended.state, took: node.took, why });
+            self.progress.ended(&NodeEnd { name: node.name.as_str(), state: ended.state, took: node.took, why });
             self.seen.extend(node.took.map(|took| (ended.id, took)));
         }
         Ok(())

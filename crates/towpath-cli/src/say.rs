@@ -12,6 +12,11 @@ pub(crate) fn line(text: impl fmt::Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// Writes a remark about what stdout says to stderr, where a program that reads stdout does not meet it.
+pub(crate) fn remark(text: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Writes a text as it is.
 pub(crate) fn text(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());

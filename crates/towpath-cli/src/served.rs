@@ -1,7 +1,6 @@
 //! Who serves what: the workers that live, and ready work that none of them takes, with the remedy.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use towpath::core::Incarnation;
 use towpath::core::State;
@@ -42,7 +41,7 @@ impl Served {
         let workers = client.inspect().workers().await?;
         // Leases are on the store's clock, and every verb says what that reads; this one changes nothing. A store that
         // may only be read does not carry it out.
-        let now = client.store().signal(Vec::new()).await.map_or_else(|_| here_and_now(), |answer| answer.now);
+        let now = client.store().signal(Vec::new()).await.map_or_else(|_| words::here_and_now(), |answer| answer.now);
         Ok(Self { workers, gone: client.workers_gone().await?, now })
     }
 
@@ -89,18 +88,18 @@ impl Served {
             }
         }
         if !groups.is_empty() {
-            say::line("");
+            say::remark("");
         }
         for ((queue, kind, version), (lack, count, graph)) in groups {
             let of = if matches!(lack, Lack::Version(_)) { format!(" v{version}") } else { String::new() };
             let what = if kind.as_str() == Exec::KIND { "ready command" } else { "ready node" };
             let jobs = format!("{} of kind {kind}{of}", words::count(count, "ready job", "ready jobs"));
             match graph.filter(|_| is_of_flow(queue)) {
-                Some(graph) => say::line(format_args!(
+                Some(graph) => say::remark(format_args!(
                     "nobody runs {}: carry on with `towpath resume{store_option} {graph}`",
                     words::count(count, what, &format!("{what}s"))
                 )),
-                None => say::line(format_args!(
+                None => say::remark(format_args!(
                     "{}: {jobs}; {}",
                     self.what(queue, kind, &lack),
                     self.remedy(queue, kind, &lack)
@@ -150,8 +149,4 @@ type Unserved<'a> = (&'a Queue, &'a Kind, u16);
 pub(crate) async fn ready(client: &Client) -> Result<Vec<JobLine>, CliError> {
     let filter = JobFilter { state: Some(State::Ready), ..JobFilter::default() };
     Ok(client.inspect().jobs(filter, Page { after: None, limit: 1_000 }).await?)
-}
-
-fn here_and_now() -> Timestamp {
-    Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

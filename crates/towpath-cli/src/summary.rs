@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use towpath::core::State;
 use towpath::core::store::{Ended, GraphDetail, NodeLine};
-use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId};
+use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, NodeName};
 
 use crate::error::CliError;
 use crate::table::Table;
@@ -32,7 +32,7 @@ impl About<'_> {
         let (shown, left_out) = shown(&detail.nodes);
         say::line("");
         if !shown.is_empty() {
-            nodes(&shown, &errors, self.took).print();
+            nodes(&detail, &shown, &errors, self.took).print();
         }
         if left_out > 0 {
             say::line(format_args!("{left_out} nodes that succeeded are not listed"));
@@ -55,7 +55,13 @@ impl About<'_> {
 }
 
 /// A table of nodes.
-pub(crate) fn nodes(nodes: &[&NodeLine], errors: &BTreeMap<JobId, Ended>, seen: &HashMap<JobId, Duration>) -> Table {
+pub(crate) fn nodes(
+    detail: &GraphDetail,
+    nodes: &[&NodeLine],
+    errors: &BTreeMap<JobId, Ended>,
+    seen: &HashMap<JobId, Duration>,
+) -> Table {
+    let now = words::here_and_now();
     let mut table = Table::new(&["node", "state", "attempts", "time", "cause"]);
     for node in nodes {
         let held = || node.started_at.zip(node.ended_at).map(|(from, to)| to.since(from));
@@ -64,10 +70,10 @@ pub(crate) fn nodes(nodes: &[&NodeLine], errors: &BTreeMap<JobId, Ended>, seen: 
         let cause = node.cause.as_ref().filter(|_| matches!(node.state, State::Ended(_)));
         table.row(vec![
             node.name.to_string(),
-            node.state.to_string(),
+            node.word(now).to_owned(),
             node.counters.attempt.to_string(),
             took.unwrap_or_else(|| "-".into()),
-            why(cause, error).unwrap_or_default(),
+            why(detail, &node.name, cause, error).unwrap_or_default(),
         ]);
     }
     table
@@ -85,11 +91,11 @@ pub(crate) async fn errors(client: &Client, detail: &GraphDetail) -> Result<BTre
 }
 
 /// Why a node ended so, in a line: what its command said tells more than that its attempts are exhausted.
-pub(crate) fn why(cause: Option<&Cause>, error: Option<&str>) -> Option<String> {
+pub(crate) fn why(detail: &GraphDetail, node: &NodeName, cause: Option<&Cause>, error: Option<&str>) -> Option<String> {
     let said = error.and_then(|e| e.lines().next());
     match (cause?, said) {
         (Cause::Exhausted | Cause::Permanent, Some(said)) => Some(said.to_owned()),
-        (cause, _) => Some(cause.to_string()),
+        (cause, _) => Some(detail.in_words(node, cause)),
     }
 }
 
@@ -127,16 +133,18 @@ pub(crate) fn counts(nodes: &[NodeLine]) -> String {
 }
 
 fn count_states(nodes: &[&NodeLine]) -> String {
-    let mut words: Vec<(&str, usize)> = Vec::new();
+    let now = words::here_and_now();
+    let mut counts: Vec<(&str, usize)> = Vec::new();
     for state in State::ALL {
-        let count = nodes.iter().filter(|n| n.state == state).count();
-        match words.last_mut() {
-            Some((word, sum)) if *word == state.word() => *sum += count,
-            _ => words.push((state.word(), count)),
+        for node in nodes.iter().filter(|n| n.state == state) {
+            let word = node.word(now);
+            match counts.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((word, 1)),
+            }
         }
     }
-    let some = words.into_iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}"));
-    some.collect::<Vec<_>>().join(", ")
+    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
 /// More nodes than a screen holds.

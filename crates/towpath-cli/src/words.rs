@@ -1,6 +1,6 @@
 //! Times and durations as people read them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use towpath::Timestamp;
 
@@ -17,6 +17,11 @@ pub(crate) fn duration(duration: Duration) -> String {
 /// The time of day here and now.
 pub(crate) fn time_of_day() -> String {
     jiff::ZonedDateTime::now().strftime("%H:%M:%S").to_string()
+}
+
+/// What the clock here says.
+pub(crate) fn here_and_now() -> Timestamp {
+    Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// An instant in UTC, as RFC 3339 has it.

@@ -363,6 +363,8 @@ impl Say<'_> {
         let line = line.maybe("undoes", node.guards.as_ref());
         let line = parents(line, &node.parents);
         counters(line, node.counters)
+            .maybe("due", self.at_maybe(node.due))
+            .word(if node.parked { "parked" } else { "" })
             .maybe("started", self.at_maybe(node.started_at))
             .maybe("ended", self.at_maybe(node.ended_at))
             .maybe("cause", node.cause.as_ref().map(|c| quoted(&c.to_string())))

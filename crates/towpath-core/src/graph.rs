@@ -40,7 +40,7 @@ use crate::job::NewJob;
 use crate::lifecycle::StopReason;
 use crate::name::{GraphName, NodeName};
 use crate::payload::Payload;
-use crate::unique::Unique;
+use crate::unique::{OwnKey, Unique};
 
 /// A graph to be enqueued, as its author wrote it.
 #[derive(Clone, Debug)]
@@ -174,6 +174,17 @@ impl GraphRules {
     /// The text is not JSON of that shape: the row is corrupt.
     pub fn from_stored(text: Option<&str>) -> Result<Self, serde_json::Error> {
         text.map_or_else(|| Ok(Self::default()), serde_json::from_str)
+    }
+
+    /// The key that the graph has again when it is retried after its end, by the stored form of
+    /// [`PreparedGraph::rules_to_store`]; `None` if it has none.
+    pub fn own_key(stored: Option<&str>) -> Option<OwnKey> {
+        #[derive(Deserialize)]
+        struct Kept {
+            #[serde(default)]
+            own_key: Option<OwnKey>,
+        }
+        serde_json::from_str::<Kept>(stored?).ok()?.own_key
     }
 
     /// How long the graph stays stored after it ended so.

@@ -5,7 +5,7 @@
 -- node (job), node (graph, name), lane (lane).
 select n.name, s.id, l.kind, l.queue, n.role, n."left", n.ok, n.untaken, n.spoiled, n.need, n.eager, n.cause_rank, s.state,
   s.cause, s.attempt, s.failures, s.crashes, s.started_at, s.ended_at,
-  (select w.name from towpath.node w where w.job = n.guards) as guards
+  (select w.name from towpath.node w where w.job = n.guards) as guards, s.due, s.parked
 from towpath.node n
 join towpath.standing s on s.key = n.job
 join towpath.lane l on l.lane = s.lane

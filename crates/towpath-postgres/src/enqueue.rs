@@ -446,7 +446,7 @@ impl<'a> Growth<'a> {
             key,
             id: graph.id().as_uuid(),
             name: graph.name().as_str(),
-            rules: graph.rules().to_stored(),
+            rules: graph.rules_to_store(),
             codec: graph.input().map(|input| input.codec.code()),
             input: graph.input().map(|input| &input.bytes[..]),
             // `end` is not counted.

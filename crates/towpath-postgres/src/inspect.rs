@@ -373,6 +373,8 @@ fn node_line(row: &Row) -> Result<NodeLine, Fault> {
             cause: row.try_get::<_, Option<i64>>(11)?.map(CauseRank::from_stored),
         },
         state: state(row.try_get(12)?)?,
+        due: instant(row.try_get("due")?),
+        parked: row.try_get("parked")?,
         cause: parsed(row.try_get(13)?),
         counters: counters(row, 14)?,
         started_at: instant(row.try_get(17)?),

@@ -235,7 +235,7 @@ fn graph_value(inner: &Inner, graph: &PreparedGraph) -> Result<Value, Fault> {
     let mut fields = Fields(Map::new());
     fields.put("graph", graph.id().to_string());
     fields.put("name", graph.name().as_str());
-    fields.maybe("rules", graph.rules().to_stored());
+    fields.maybe("rules", graph.rules_to_store());
     fields.maybe("restart_of", graph.restart_of().map(|id| id.to_string()));
     if let Some(input) = graph.input() {
         fields.payload(input);

@@ -148,9 +148,12 @@ queries! {
     JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
     JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     KeyAgain = "key_again" (INT8, INT8, INT2_ARRAY);
+    KeyAgainGraph = "key_again_graph" (INT8, INT8);
     KeyLock = "key_lock" (UUID_ARRAY);
-    KeyTake = "key_take" (TEXT, TEXT, INT8, UUID, INT2, INT8);
+    KeyLockGraphs = "key_lock_graphs" (UUID_ARRAY);
+    KeyTake = "key_take" (TEXT, TEXT, INT8, UUID, INT2, INT8, INT2);
     KeyUnlock = "key_unlock" (UUID_ARRAY);
+    KeyUnlockGraphs = "key_unlock_graphs" (UUID_ARRAY);
     JobListWaiting = "job_list_waiting" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();

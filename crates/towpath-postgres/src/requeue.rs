@@ -1,13 +1,20 @@
 //! Puts jobs back that have ended or are blocked.
 
 use towpath_core::store::{Change, Changed};
-use towpath_core::{End, JobId, KeyHolder, Payload, State};
+use towpath_core::{End, GraphId, Hold, JobId, KeyHolder, Payload, State};
 use uuid::Uuid;
 
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{count, state};
+
+/// What an order may give a unique key again.
+#[derive(Default)]
+pub(crate) struct Keyed {
+    jobs: Vec<Uuid>,
+    graphs: Vec<Uuid>,
+}
 
 impl Orders<'_> {
     pub(crate) async fn requeue(&mut self, id: JobId, from: &[End], input: Option<&Payload>) -> Result<Changed, Fault> {
@@ -34,8 +41,9 @@ impl Orders<'_> {
         let may_be_blocked = !has_journal || input.is_none();
         let Some(taken) = session.run(Query::RequeueTake, &[&job, &ends, &may_be_blocked]).await?.into_iter().next()
         else {
-            let row = session.one(Query::StateOf, &[&vec![job]]).await?;
-            return Ok(match state(row.try_get(1)?)? {
+            // A prune may have had it meanwhile.
+            let Some(state) = self.state_of(job).await? else { return Ok(Changed::Unknown) };
+            return Ok(match state {
                 State::Ended(_) if is_node => Changed::OfGraph,
                 State::Ended(_) | State::Blocked if has_journal => Changed::HasBegun,
                 state => Changed::Left(state),
@@ -50,25 +58,55 @@ impl Orders<'_> {
         Ok(Changed::Requeued)
     }
 
-    /// Locks the unique keys of jobs that are to be put back, before any other row: as an enqueue does.
-    pub(crate) async fn lock_keys(&self) -> Result<Vec<Uuid>, Fault> {
-        let jobs = self.order.changes.iter().filter_map(|change| match change {
-            Change::Requeue { job, .. } => Some(job.as_uuid()),
-            _ => None,
-        });
-        let jobs: Vec<Uuid> = jobs.collect();
-        if !jobs.is_empty() {
-            self.session.run(Query::KeyLock, &[&jobs]).await?;
+    /// Where a job stands, unless it is gone.
+    pub(crate) async fn state_of(&self, job: i64) -> Result<Option<State>, Fault> {
+        let found = self.session.run(Query::StateOf, &[&vec![job]]).await?;
+        found.first().map(|row| state(row.try_get(1)?)).transpose()
+    }
+
+    /// Locks the unique keys of jobs that are to be put back and of graphs that are to be retried, before any other row: as an
+    /// enqueue does.
+    pub(crate) async fn lock_keys(&self) -> Result<Keyed, Fault> {
+        let mut keyed = Keyed::default();
+        for change in &self.order.changes {
+            match change {
+                Change::Requeue { job, .. } => keyed.jobs.push(job.as_uuid()),
+                Change::BeginRetry { graph, .. } => keyed.graphs.push(graph.as_uuid()),
+                _ => {}
+            }
         }
-        Ok(jobs)
+        if !keyed.jobs.is_empty() {
+            self.session.run(Query::KeyLock, &[&keyed.jobs]).await?;
+        }
+        if !keyed.graphs.is_empty() {
+            self.session.run(Query::KeyLockGraphs, &[&keyed.graphs]).await?;
+        }
+        Ok(keyed)
     }
 
     /// Deletes what `lock_keys` wrote for keys that nobody has.
-    pub(crate) async fn unlock_keys(&self, jobs: Vec<Uuid>) -> Result<(), Fault> {
-        if !jobs.is_empty() {
-            self.session.run(Query::KeyUnlock, &[&jobs]).await?;
+    pub(crate) async fn unlock_keys(&self, keyed: Keyed) -> Result<(), Fault> {
+        if !keyed.jobs.is_empty() {
+            self.session.run(Query::KeyUnlock, &[&keyed.jobs]).await?;
+        }
+        if !keyed.graphs.is_empty() {
+            self.session.run(Query::KeyUnlockGraphs, &[&keyed.graphs]).await?;
         }
         Ok(())
+    }
+
+    /// Gives a graph that has ended and is retried its key again, if it had one that it would hold; who has it, if another
+    /// one does.
+    pub(crate) async fn graph_key_again(&self, graph: i64) -> Result<Option<KeyHolder>, Fault> {
+        let kept = self.session.run(Query::KeyAgainGraph, &[&graph, &self.now]).await?;
+        let Some(row) = kept.first() else { return Ok(None) };
+        if let Some(by) = row.try_get::<_, Option<Uuid>>(3)? {
+            return Ok(Some(KeyHolder::Graph(GraphId::from(by))));
+        }
+        let (id, name, key): (Uuid, &str, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let (hold, scope) = (Hold::Ended.code(), 1_i16);
+        self.session.run(Query::KeyTake, &[&name, &key, &graph, &id, &hold, &self.now, &scope]).await?;
+        Ok(None)
     }
 
     /// Gives a job that leaves its end its key again, if it had one that it would hold; who has it, if another one does.
@@ -79,7 +117,7 @@ impl Orders<'_> {
             return Ok(Some(KeyHolder::Job(JobId::from_bytes(*by.as_bytes()))));
         }
         let (kind, key, hold): (&str, &str, i16) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        self.session.run(Query::KeyTake, &[&kind, &key, &job, &id.as_uuid(), &hold, &self.now]).await?;
+        self.session.run(Query::KeyTake, &[&kind, &key, &job, &id.as_uuid(), &hold, &self.now, &0_i16]).await?;
         Ok(None)
     }
 }

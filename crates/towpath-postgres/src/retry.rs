@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{Facts, count, end, instant, parsed, state, stop};
+use crate::rows::{Facts, count, end, instant, parsed, stop};
 use crate::session::Session;
 use crate::turn::lock_nodes;
 
@@ -90,6 +90,9 @@ impl Orders<'_> {
         let Looked { graph, generation, end, .. } = looked;
         if let Some(retrying) = looked.retrying {
             return Ok(Changed::Retrying { retrying, generation });
+        }
+        if let Some(by) = self.graph_key_again(graph).await? {
+            return Ok(Changed::KeyTaken { by });
         }
         self.lock_nodes_of(graph).await?;
         let (session, now, order) = (self.session, self.now, self.order);
@@ -186,13 +189,18 @@ impl Orders<'_> {
         let (job, graph): (i64, Option<i64>) = (row.try_get(1)?, row.try_get(2)?);
         // Behind the lock on a graph that this order has begun to retry, or in whose retry it is.
         let is_retried = match graph {
-            Some(graph) => retrying(&session.one(Query::RetryLook, &[&graph]).await?, 1)?.is_some(),
+            Some(graph) => match session.run(Query::RetryLook, &[&graph]).await?.first() {
+                Some(row) => retrying(row, 1)?.is_some(),
+                None => return Ok(Changed::Unknown),
+            },
             None => false,
         };
-        match state(session.one(Query::StateOf, &[&vec![job]]).await?.try_get(1)?)? {
-            State::Ended(_) if !is_retried => return Ok(Changed::NotRetrying),
-            State::Ended(_) => {}
-            state => return Ok(Changed::Left(state)),
+        match self.state_of(job).await? {
+            // A prune may have had it meanwhile.
+            None => return Ok(Changed::Unknown),
+            Some(State::Ended(_)) if !is_retried => return Ok(Changed::NotRetrying),
+            Some(State::Ended(_)) => {}
+            Some(state) => return Ok(Changed::Left(state)),
         }
         if session.run(Query::RearmLook, &[&vec![job]]).await?.is_empty() {
             return Ok(Changed::HasBegun);

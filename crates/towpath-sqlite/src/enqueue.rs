@@ -163,7 +163,7 @@ impl Tx<'_, '_> {
             key,
             &id.as_bytes()[..],
             graph.name().as_str(),
-            graph.rules().to_stored(),
+            graph.rules_to_store(),
             input.map(|payload| payload.codec.code()),
             input.map(|payload| &payload.bytes[..]),
             self.now_us(),

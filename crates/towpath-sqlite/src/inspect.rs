@@ -233,6 +233,8 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             kind: job.kind,
             queue: job.queue,
             state: job.state,
+            due: job.due,
+            parked: job.parked,
             counters: job.counters,
             started_at: job.started_at,
             ended_at: job.ended_at,

@@ -88,6 +88,7 @@ queries! {
     GraphNodes = "graph_nodes",
     GraphPast = "graph_past",
     GraphReopen = "graph_reopen",
+    GraphOwnKey = "graph_own_key",
     GraphRestarts = "graph_restarts",
     GraphRules = "graph_rules",
     GraphTries = "graph_tries",

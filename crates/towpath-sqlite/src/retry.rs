@@ -29,6 +29,9 @@ impl Tx<'_, '_> {
         if let Some(retrying) = self.retrying(graph)? {
             return Ok(Changed::Retrying { retrying, generation });
         }
+        if let Some(by) = self.graph_key_again(graph)? {
+            return Ok(Changed::KeyTaken { by });
+        }
         let stop = params![graph, StopReason::Retry.code(), self.now_us(), order.actor, order.reason];
         self.db.run(Query::StopReplace, stop)?;
         self.forget_stop(graph);

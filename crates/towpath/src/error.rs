@@ -80,6 +80,14 @@ pub enum RetryError {
         /// Who has the key.
         by: KeyHolder,
     },
+    /// Another graph has the unique key of the graph since it has ended.
+    #[error("graph {id} is not retried: {by} has its unique key now: wait until that has ended, or cancel it")]
+    GraphKeyTaken {
+        /// The graph.
+        id: GraphId,
+        /// Who has the key.
+        by: KeyHolder,
+    },
     /// The graph is not stored: never enqueued, or pruned.
     #[error("there is no graph {id}: it was never enqueued, or has been pruned")]
     UnknownGraph {

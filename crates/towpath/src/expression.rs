@@ -150,9 +150,44 @@ fn said(error: &ExecutionError) -> String {
         ExecutionError::NoSuchKey(key) => format!("there is no field `{key}`: ask with has(…) first"),
         ExecutionError::FunctionError { message, .. } => message.clone(),
         ExecutionError::UndeclaredReference(name) => format!("there is no variable or function `{name}`"),
+        ExecutionError::NoSuchOverload(error) => {
+            not_for(error.function(), &error.argument_types().iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
+            let (left, right) = (left.type_of().to_string(), right.type_of().to_string());
+            not_for(operator, &[&left, &right])
+        }
         other => other.to_string(),
     };
     limits::cut(&text, ERROR_BYTES_MAX)
+}
+
+/// What an operator or a function was given that it does not take.
+fn not_for(function: &str, types: &[&str]) -> String {
+    let shown = |of: &str| match of {
+        "map" => "an object".to_owned(),
+        "null_type" | "null" => "null".to_owned(),
+        "int" => "an integer".to_owned(),
+        "uint" => "an unsigned integer".to_owned(),
+        "double" | "float" => "a number with a fraction".to_owned(),
+        other => format!("a {other}"),
+    };
+    let function = match function {
+        "add" => "+",
+        "sub" => "-",
+        "mul" => "*",
+        "div" => "/",
+        "rem" => "%",
+        other => other.trim_matches('_'),
+    };
+    match (function, types) {
+        (".", [of, _]) => format!("a field is asked of {}, and only an object has fields", shown(of)),
+        ("[_]", [of, by]) => format!("{} cannot be indexed by {}", shown(of), shown(by)),
+        (function, types) => {
+            let types: Vec<String> = types.iter().map(|of| shown(of)).collect();
+            format!("`{function}` does not take {}", types.join(" and "))
+        }
+    }
 }
 
 fn over_turns() -> String {

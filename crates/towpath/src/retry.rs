@@ -115,6 +115,7 @@ async fn retry(
     let order = begin_retry(id, mode, edit, &by.0, &by.1);
     match store.apply(order).await?.changes.first() {
         Some(Changed::Retrying { .. }) => {}
+        Some(Changed::KeyTaken { by }) => return Err(RetryError::GraphKeyTaken { id, by: *by }),
         _ => return Err(RetryError::UnknownGraph { id }),
     }
     carry_on(store, id, by).await?.ok_or(RetryError::CutShort { id })

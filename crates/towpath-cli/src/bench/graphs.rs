@@ -12,7 +12,8 @@ use super::subject::{Place, Subject};
 
 const HOPS: usize = 100;
 
-fn graph(nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -> Result<Graph> {
+/// A graph of so many jobs that do nothing, with edges from parent to child by their numbers.
+pub(crate) fn graph(nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -> Result<Graph> {
     let graph = Graph::builder("bench");
     let nodes: Vec<_> = (0..nodes).map(|n| graph.node(format!("n{n}"), &Noop::new(n))).collect();
     for (parent, child) in edges {

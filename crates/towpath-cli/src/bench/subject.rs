@@ -118,6 +118,15 @@ impl Subject {
         (counts.durable, counts.durable_time)
     }
 
+    /// All commits so far, those that need not be on disk included.
+    pub(crate) fn all_commits(&self) -> u64 {
+        let counts = match &self.kind {
+            Kind::Sqlite { store, .. } => store.commits(),
+            Kind::Postgres { store } => store.commits(),
+        };
+        counts.durable + counts.lazy
+    }
+
     /// Waits until a worker has registered.
     pub(crate) async fn wait_for_worker(&self) -> Result<()> {
         while self.client.inspect().workers().await.into_diagnostic()?.is_empty() {

@@ -36,12 +36,21 @@ impl Check {
         let edges: usize = flow.nodes.iter().map(|node| node.after.len()).sum();
         let undos = flow.nodes.iter().filter(|node| node.guards.is_some()).count();
         let nodes = flow.nodes.len() - undos;
+        // Each is a node of its own in the graph, before the node that it is of.
+        let conditions = flow.nodes.iter().filter(|node| node.guard.is_some()).count();
         if self.json {
-            say::json(&json!({ "name": flow.name, "nodes": nodes, "edges": edges, "undos": undos }))?;
+            let counts =
+                json!({ "name": flow.name, "nodes": nodes, "edges": edges, "conditions": conditions, "undos": undos });
+            say::json(&counts)?;
         } else {
-            let undos = if undos == 0 { String::new() } else { format!(", {}", words::count(undos, "undo", "undos")) };
+            let some = |count: usize, one: &str, many: &str| match count {
+                0 => String::new(),
+                count => format!(", {}", words::count(count, one, many)),
+            };
             let (nodes, edges) = (words::count(nodes, "node", "nodes"), words::count(edges, "edge", "edges"));
-            say::line(format_args!("{} is right: {nodes}, {edges}{undos}", flow.name));
+            let conditions = some(conditions, "condition `if`", "conditions `if`");
+            let undos = some(undos, "undo", "undos");
+            say::line(format_args!("{} is right: {nodes}, {edges}{conditions}{undos}", flow.name));
         }
         Ok(exit::SUCCEEDED)
     }

@@ -172,7 +172,7 @@ impl Show {
         if drawing.lines().count() <= DRAWN_LINES_MAX {
             say::line(drawing);
         }
-        summary::nodes(&detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
+        summary::nodes(&detail, &detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
         Ok(exit::SUCCEEDED)
     }
 }

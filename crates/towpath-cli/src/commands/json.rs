@@ -62,6 +62,8 @@ fn node(node: &NodeLine, is_undone: bool) -> Value {
         "undone": is_undone,
         "state": node.state.word(),
         "skipped": skipped(node.state),
+        "due": instant(node.due),
+        "parked": node.parked,
         "cause": node.cause,
         "attempt": node.counters.attempt,
         "failures": node.counters.failures,

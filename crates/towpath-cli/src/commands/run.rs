@@ -47,7 +47,11 @@ impl Run {
         let source = FlowSource::new(&file, &flow, &self.actor.name());
         let graph = Client::new_graph_id();
         let new = flow.into_graph(graph, &source).map_err(|why| CliError::failed("make a graph of the flow", why))?;
+        let name = new.name.clone();
         client.enqueue_graph(new).await?;
+        // Before anything runs: whoever is killed can read here how to go on.
+        let option = location.option();
+        say::line(format_args!("{name} is graph {graph} now; if this ends early: towpath resume{option} {graph}"));
         drive(&client, &location, graph, &source, self.drive.parallel()).await
     }
 }

@@ -65,8 +65,13 @@ fn expressions(nodes: &[DraftNode], names: &HashMap<&str, usize>, edges: &[Edge<
                 let problem =
                     Problem::new(format!("`{expression}` reads the node `{name}`, which is not above `{}`", node.name));
                 let problem = problem.at(span.clone(), "it cannot be known here").in_source(node.source);
-                let known = known.iter().map(String::as_str);
-                problems.push(problem.did_you_mean(name, known, "add it to `after`, or read another node"));
+                let is_there = names.contains_key(format!("{}{name}", node.scope.prefix).as_str());
+                problems.push(if is_there {
+                    problem.help(format!("add `{name}` to `after`, here or in a node above"))
+                } else {
+                    let known = known.iter().map(String::as_str);
+                    problem.did_you_mean(name, known, "name a node that is above this one")
+                });
             }
             for name in expression.uses().params.iter().filter(|name| !node.scope.params.contains_key(*name)) {
                 let problem =

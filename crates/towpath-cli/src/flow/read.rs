@@ -41,6 +41,12 @@ pub(super) fn read(text: &str, default_name: &str, folder: &Path) -> Result<Draf
     let (table, errors) = DeTable::parse_recoverable(text);
     // A key that stands twice leaves the rest readable; after other errors the rest may mean anything.
     let readable = errors.iter().all(is_duplicate);
+    // What follows an array or a text that is not closed is read as a part of it.
+    let last = match errors.iter().any(|e| e.message().starts_with("unclosed")) {
+        true => errors.iter().position(|e| !is_duplicate(e)).unwrap_or_default(),
+        false => errors.len(),
+    };
+    let errors: Vec<toml::de::Error> = errors.into_iter().take(last.saturating_add(1)).collect();
     let problems: Vec<Problem> =
         errors.iter().filter(|e| !is_consequence(text, e, &errors)).map(|e| syntax(text, e)).collect();
     if !readable {
@@ -184,6 +190,13 @@ fn is_consequence(text: &str, error: &toml::de::Error, all: &[toml::de::Error]) 
 fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let message = error.message().lines().collect::<Vec<_>>().join(": ");
+    if message.starts_with("missing comma between array elements") {
+        // It is found where the next thing begins, often a line or more below.
+        let at = text.get(..span.start).map_or(span.start, |before| before.trim_end().len());
+        let problem =
+            Problem::new("the file is not TOML").at(at..at, "a comma is missing here, or the `]` of the array");
+        return problem.help("see https://toml.io for how TOML is written");
+    }
     if !is_duplicate(error) {
         let problem = Problem::new("the file is not TOML").at(visible(text, span), message);
         return problem.help("see https://toml.io for how TOML is written");

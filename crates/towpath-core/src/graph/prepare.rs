@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::Serialize;
+
 use super::problem::{GraphProblem, InvalidGraph};
 use super::{
     Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, VerdictTable,
@@ -13,7 +15,7 @@ use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
 use crate::store::Parent;
-use crate::unique::{Clash, Hold, Unique};
+use crate::unique::{Clash, Hold, OwnKey, Unique};
 
 /// A validated graph with its hidden `end` as the last node. Only [`NewGraph::prepare`] makes one.
 #[derive(Clone, Debug)]
@@ -49,6 +51,21 @@ impl PreparedGraph {
     /// What holds for the whole of it.
     pub fn rules(&self) -> &GraphRules {
         &self.rules
+    }
+    /// The stored form of its rules, with its unique key if it has that again when it is retried after its end. `None` when
+    /// all is default.
+    pub fn rules_to_store(&self) -> Option<String> {
+        #[derive(Serialize)]
+        struct Kept<'a> {
+            #[serde(flatten)]
+            rules: &'a GraphRules,
+            own_key: OwnKey,
+        }
+        match self.unique.as_ref().and_then(|unique| unique.own()) {
+            // Numbers and texts always have a JSON form.
+            Some(own_key) => serde_json::to_string(&Kept { rules: &self.rules, own_key }).ok(),
+            None => self.rules.to_stored(),
+        }
     }
     /// What every node can read.
     pub fn input(&self) -> Option<&Payload> {

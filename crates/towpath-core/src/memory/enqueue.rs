@@ -71,6 +71,7 @@ impl Transaction<'_> {
             id: graph.id(),
             name: graph.name().clone(),
             rules: *graph.rules(),
+            own_key: graph.unique().and_then(|unique| unique.own()),
             input: graph.input().cloned(),
             nodes: 0,
             edges: 0,

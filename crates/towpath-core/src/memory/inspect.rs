@@ -222,6 +222,8 @@ impl Tables {
             parents: node.counters,
             guards: node.guards.and_then(|guarded| self.node.get(&guarded)).map(|node| node.name.clone()),
             state: line.state,
+            due: line.due,
+            parked: line.parked,
             cause: self.ended.get(&job).and_then(|row| row.cause.clone()),
             counters: line.counters,
             started_at: line.started_at,

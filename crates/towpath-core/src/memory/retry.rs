@@ -18,6 +18,9 @@ impl Transaction<'_> {
         let Some((graph, row)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let generation = row.generation;
         if !self.tables.retry.contains_key(&graph) {
+            if let Some(by) = self.graph_key_again(graph) {
+                return Changed::KeyTaken { by };
+            }
             self.tables.stop.insert(graph, StopReason::Retry);
             self.tables.stopped.insert(graph, line);
             self.tables.retry.insert(graph, RetryRow { mode: mode.clone(), since: self.now, due });

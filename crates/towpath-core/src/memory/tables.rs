@@ -12,6 +12,7 @@ use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions};
 use crate::time::Timestamp;
+use crate::unique::OwnKey;
 
 use super::unique::{Scope, UniqueRow};
 
@@ -191,6 +192,8 @@ pub(super) struct GraphRow {
     pub(super) id: GraphId,
     pub(super) name: GraphName,
     pub(super) rules: GraphRules,
+    /// What it has again when it is retried after its end.
+    pub(super) own_key: Option<OwnKey>,
     pub(super) input: Option<Payload>,
     /// `end` is not counted.
     pub(super) nodes: u32,

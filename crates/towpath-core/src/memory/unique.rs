@@ -61,14 +61,27 @@ impl Transaction<'_> {
         let row = self.tables.job.get(&job)?;
         let unique = row.new.rules.own_key.as_ref()?.held_again(self.tables.counters(job).attempt)?;
         let scope = Scope::Kind(row.new.kind.to_string());
+        self.take_key_again(scope, &unique, job, KeyHolder::Job(id))
+    }
+
+    fn take_key_again(&mut self, scope: Scope, unique: &Unique, owner: Key, holder: KeyHolder) -> Option<KeyHolder> {
         if let Some(taken) = self.tables.unique.get(&(scope.clone(), unique.key.clone()))
-            && taken.owner != job
+            && taken.owner != owner
             && Hold::is_held(taken.hold, taken.until, self.now, self.tables.stage(taken.owner))
         {
             return Some(taken.holder);
         }
-        self.take_key(scope, &unique, job, KeyHolder::Job(id));
+        self.take_key(scope, unique, owner, holder);
         None
+    }
+
+    /// Gives a graph that has ended and is retried its key again, if it had one that it would hold; who has it, if another
+    /// one does.
+    pub(super) fn graph_key_again(&mut self, graph: Key) -> Option<KeyHolder> {
+        let row = self.tables.graph.get(&graph).filter(|row| row.over.is_some())?;
+        let (id, unique) = (row.id, row.own_key.as_ref()?.held_again(0)?);
+        let scope = Scope::Graph(row.name.to_string());
+        self.take_key_again(scope, &unique, graph, KeyHolder::Graph(id))
     }
 
     /// Puts a job into the place of one that has not begun; whether it did.

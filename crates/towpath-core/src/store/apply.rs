@@ -107,7 +107,8 @@ pub enum Change {
     },
     /// Begins to retry a graph in place: a stop with this mode takes the place of one to cancel or of a failure. While it
     /// is there, nothing of the graph is decided or comes to a handler, and its `end` waits; what runs goes on. A retry that
-    /// is under way stays as it is, and is answered.
+    /// is under way stays as it is, and is answered. A graph that has ended and would hold its unique key again has it again,
+    /// or is left where another one has it.
     BeginRetry {
         /// The graph.
         graph: GraphId,
@@ -287,7 +288,7 @@ pub enum Changed {
     OfGraph,
     /// The job is a run that has begun: its journal stands against it. Nothing changed.
     HasBegun,
-    /// The job has ended, and another one has its unique key since. Nothing changed.
+    /// The job or graph has ended, and another one has its unique key since. Nothing changed.
     KeyTaken {
         /// Who has it.
         by: KeyHolder,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::builtin::guard_of;
 use crate::graph::{Compensation, Condition, GraphEnd, GraphRules, NodeCounters, Role, VerdictTable};
 use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
@@ -167,22 +168,37 @@ pub struct JobLine {
 impl JobLine {
     /// Whether a worker could claim it at this instant, by the store's clock.
     pub fn is_claimable(&self, now: Timestamp) -> bool {
-        self.state == State::Ready && self.due.map_or(!self.parked, |due| due <= now)
+        self.state == State::Ready && is_due(self.due, self.parked, now)
     }
 
     /// How it stands, in the words of people: of what is ready, and could not be claimed yet, the state says less than
     /// what it waits for. A run is *parked*; a job is *scheduled* before its first attempt, *retrying* after a failure
     /// and else *sleeping*.
     pub fn word(&self, now: Timestamp) -> &'static str {
-        if self.state != State::Ready || self.is_claimable(now) {
-            return self.state.word();
-        }
-        match (self.counters.failures, self.counters.attempt) {
-            _ if self.parked => "parked",
-            (0, 0) => "scheduled",
-            (0, _) => "sleeping",
-            _ => "retrying",
-        }
+        word(self.state, self.counters, self.due, self.parked, now)
+    }
+}
+
+impl NodeLine {
+    /// How it stands, in the words of people, as [`JobLine::word`] has them.
+    pub fn word(&self, now: Timestamp) -> &'static str {
+        word(self.state, self.counters, self.due, self.parked, now)
+    }
+}
+
+fn is_due(due: Option<Timestamp>, parked: bool, now: Timestamp) -> bool {
+    due.map_or(!parked, |due| due <= now)
+}
+
+fn word(state: State, counters: Counters, due: Option<Timestamp>, parked: bool, now: Timestamp) -> &'static str {
+    if state != State::Ready || is_due(due, parked, now) {
+        return state.word();
+    }
+    match (counters.failures, counters.attempt) {
+        _ if parked => "parked",
+        (0, 0) => "scheduled",
+        (0, _) => "sleeping",
+        _ => "retrying",
     }
 }
 
@@ -335,6 +351,10 @@ pub struct NodeLine {
     pub guards: Option<NodeName>,
     /// Where it stands.
     pub state: State,
+    /// When it falls due, as in [`JobLine`].
+    pub due: Option<Timestamp>,
+    /// Whether it is a run that waits for something, as in [`JobLine`].
+    pub parked: bool,
     /// Why it ended so.
     pub cause: Option<Cause>,
     /// Its counters.
@@ -356,6 +376,19 @@ pub struct EdgeLine {
     pub verdicts: VerdictTable,
     /// The branch that it asks for.
     pub label: Option<Label>,
+}
+
+impl GraphDetail {
+    /// Why a node ended so, in words: what a gate has not chosen is told as that.
+    pub fn in_words(&self, node: &NodeName, cause: &Cause) -> String {
+        let Cause::Parent { node: parent, end: End::Succeeded } = cause else { return cause.to_string() };
+        let edge = self.edges.iter().find(|edge| edge.parent == *parent && edge.child == *node);
+        let Some(label) = edge.and_then(|edge| edge.label.as_ref()) else { return cause.to_string() };
+        if guard_of(node).is_ok_and(|guard| guard == *parent) {
+            return "its `if` is false".to_owned();
+        }
+        format!("{parent} did not choose {label}")
+    }
 }
 
 impl EdgeLine {

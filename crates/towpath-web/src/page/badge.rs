@@ -1,8 +1,8 @@
 //! States as people see them: by colour, by shape and by word, so that none of the three is needed.
 
 use maud::{Markup, html};
-use towpath::core::store::JobLine;
-use towpath::core::{GraphEnd, State, StopReason};
+use towpath::core::store::{JobLine, NodeLine};
+use towpath::core::{End, GraphEnd, SkipKind, State, StopReason};
 
 use crate::look;
 use crate::shape::graph_state;
@@ -38,12 +38,24 @@ pub(crate) fn of_state(state: State) -> Look {
 
 /// Ready with a later due is scheduled, retrying, sleeping or parked.
 pub(crate) fn of_line(line: &JobLine) -> Look {
-    let now = look::here_and_now();
-    if line.state != State::Ready || line.is_claimable(now) {
-        return of_state(line.state);
+    of_word(line.state, line.word(look::here_and_now()))
+}
+
+/// A node as its job.
+pub(crate) fn of_node(node: &NodeLine) -> Look {
+    match node.state {
+        State::Ended(End::Skipped(SkipKind::Untaken)) => Look { word: "untaken", ..of_state(node.state) },
+        state => of_word(state, node.word(look::here_and_now())),
     }
-    let word = line.word(now);
-    Look { class: if word == "retrying" { word } else { "ready" }, shape: "later", word }
+}
+
+fn of_word(state: State, word: &'static str) -> Look {
+    match state {
+        State::Ready if word != state.word() => {
+            Look { class: if word == "retrying" { word } else { "ready" }, shape: "later", word }
+        }
+        state => of_state(state),
+    }
 }
 
 pub(crate) fn of_graph(end: Option<GraphEnd>, stop: Option<StopReason>) -> Look {

@@ -152,12 +152,12 @@ fn list(ctx: &Ctx, detail: &GraphDetail) -> Markup {
             tbody { @for node in nodes.iter().take(LISTED) {
                 tr data-key=(node.job) {
                     td.name { a href=(ctx.base.to(&["jobs", &node.job.to_string()])) { (node.name) } }
-                    td { (badge::badge(node.state.word(), node.state.word(), words(node.state))) }
+                    td { (badge::of_node(node).badge()) }
                     td data-l="kind" { (node.kind) }
                     td.num data-l="attempts" { (node.counters.attempt) }
                     td data-l="started" { (when::ago_or_none(node.started_at)) }
                     td.num data-l="took" { (when::took(node.started_at, node.ended_at)) }
-                    td.name { @if let Some(cause) = &node.cause { (cause) } @else { span.dim { "–" } } }
+                    td.name { @if let Some(cause) = &node.cause { (detail.in_words(&node.name, cause)) } @else { span.dim { "–" } } }
                 }
             } }
         } }

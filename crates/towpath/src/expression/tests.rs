@@ -84,6 +84,17 @@ fn what_has_no_value_says_why() {
     for (text, why) in [
         ("outputs.build.gone > 1", "`outputs.build.gone > 1`: there is no field `gone`: ask with has(…) first"),
         ("outputs.build.n", "`outputs.build.n` is neither true nor false, but 3"),
+        (
+            "outputs.build.n.m > 1",
+            "`outputs.build.n.m > 1`: a field is asked of an integer, and only an object has fields",
+        ),
+        ("outputs.build.tags > 1", "`outputs.build.tags > 1`: `>` does not take a list and an integer"),
+        ("!outputs.build.n", "`!outputs.build.n`: `!` does not take an integer"),
+        (
+            "outputs.build.n + params.region == 1",
+            "`outputs.build.n + params.region == 1`: `+` does not take an integer and a string",
+        ),
+        ("input[1] == 1", "`input[1] == 1`: there is no field `1`: ask with has(…) first"),
         ("1 / 0 == 1", "`1 / 0 == 1`: Division by zero of Int(1)"),
     ] {
         let said = Expression::parse(text).unwrap().holds(&facts()).unwrap_err().problem;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use towpath::core::StopReason;
 use towpath::core::store::{AuditLine, Change, Order, Page};
 use towpath::{
-    Client, Context, Failure, Graph, GraphEnd, GraphId, Job, JobState, NodeName, RestartError, RetryError, RetryMode,
-    Worker, WorkerHandle,
+    Client, Context, Failure, Graph, GraphEnd, GraphId, Job, JobState, KeyHolder, NodeName, RestartError, RetryError,
+    RetryMode, Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -20,6 +20,7 @@ on_every_store!(
     what_cannot_be_retried_is_refused_by_name,
     a_retry_that_nobody_carries_on_is_carried_on_by_a_worker,
     a_graph_is_restarted_under_another_id,
+    a_graph_whose_key_another_one_has_is_not_retried,
     a_graph_is_tried_again_by_its_own_rules,
     a_graph_that_gives_up_is_undone_once_and_only_then,
     a_graph_that_waits_for_its_retry_can_be_cancelled_or_retried_at_once,
@@ -165,6 +166,37 @@ async fn a_graph_is_restarted_under_another_id(subject: Subject) {
     assert!(matches!(taken, RestartError::Enqueue(_)), "{taken}");
     let nobody = client.restart_graph(Client::new_graph_id()).await.unwrap_err();
     assert!(matches!(nobody, RestartError::UnknownGraph { .. }), "{nobody}");
+    worker.shutdown().await;
+}
+
+async fn a_graph_whose_key_another_one_has_is_not_retried(subject: Subject) {
+    let client = subject.client.clone();
+    let shop = shop(true);
+    let worker = worker(&client, &shop);
+    let start = async || {
+        let graph = Graph::builder("import").unique("today");
+        graph.node("a", &Charge(2));
+        graph.enqueue(&client).await.unwrap()
+    };
+    let first = start().await;
+    assert_eq!(first.wait(&client).await.unwrap(), GraphEnd::Failed);
+    let second = start().await;
+    assert_ne!(second.id(), first.id(), "the first one has ended");
+    assert_eq!(second.wait(&client).await.unwrap(), GraphEnd::Failed);
+    let again = client.retry_graph(first.id()).await.unwrap();
+    assert_eq!(again.generation, 2, "nobody has the key");
+    assert_eq!(first.wait(&client).await.unwrap(), GraphEnd::Failed);
+    shop.is_down.store(false, Ordering::SeqCst);
+    let third = Graph::builder("import").unique("today");
+    third.node("a", &Charge(2)).delay(Duration::from_secs(3_600));
+    let third = third.enqueue(&client).await.unwrap();
+    let refused = client.retry_graph(first.id()).await.unwrap_err();
+    let by = KeyHolder::Graph(third.id());
+    assert!(matches!(refused, RetryError::GraphKeyTaken { id, by: has } if id == first.id() && has == by), "{refused}");
+    client.cancel_graph(third.id(), "ann", "").await.unwrap().unwrap();
+    third.wait(&client).await.unwrap();
+    client.retry_graph(first.id()).await.unwrap();
+    assert_eq!(first.wait(&client).await.unwrap(), GraphEnd::Succeeded);
     worker.shutdown().await;
 }
 
