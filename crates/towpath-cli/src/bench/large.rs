@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result};
+use towpath::core::cancel_graph_step;
 use towpath::{Client, Failure, Graph, Signal, Worker, WorkerHandle};
 
 use super::Figure;
@@ -14,12 +15,17 @@ use super::subject::{Place, Subject};
 
 /// Nodes of the graphs that are stored, cancelled and looked at.
 const NODES: usize = 10_000;
-/// Edges from each of them to earlier ones.
+/// Nodes of a layer.
+const WIDE: usize = 100;
+/// Parents of each node, in the layer before.
 const PARENTS: usize = 5;
+/// Edges between 100 layers.
+const EDGES: usize = (NODES - WIDE) * PARENTS;
 
-/// 10,000 nodes and about 50,000 edges, each node after the five before it.
+/// 10,000 nodes in 100 layers, and about 50,000 edges.
 fn dense() -> Result<Graph> {
-    graph(NODES, (1..NODES).flat_map(|n| (n.saturating_sub(PARENTS)..n).map(move |parent| (parent, n))))
+    let parent = |node: usize, nth: usize| (node / WIDE - 1) * WIDE + (node + nth) % WIDE;
+    graph(NODES, (WIDE..NODES).flat_map(|node| (0..PARENTS).map(move |nth| (parent(node, nth), node))))
 }
 
 /// One transaction with 10,000 nodes and 50,000 edges, and how much more a node takes there than a job of a bulk enqueue
@@ -35,7 +41,7 @@ pub(crate) async fn enqueue(place: &Place) -> Result<Figure> {
     let took = started.elapsed();
     subject.remove().await?;
     Ok(Figure::new("graph_enqueue_10k", millis(took), "ms", NODES)
-        .with("edges", NODES * PARENTS)
+        .with("edges", EDGES)
         .with("bulk_ms", millis(bulk))
         .with("times_bulk", took.as_secs_f64() / bulk.as_secs_f64()))
 }
@@ -55,7 +61,6 @@ pub(crate) async fn chains(place: &Place) -> Result<Figure> {
 
 /// Ten layers of 100, each node after all of the layer before, and four workers.
 pub(crate) async fn layers(place: &Place) -> Result<Figure> {
-    const WIDE: usize = 100;
     let subject = place.fresh().await?;
     let worker = workers(&subject, 4).await?;
     let all = graph(
@@ -83,10 +88,11 @@ pub(crate) async fn fan(place: &Place) -> Result<Figure> {
     Ok(Figure::new("fan_10k", millis(took), "ms", last + 1).with("enqueue_ms", millis(enqueued)))
 }
 
-/// How long the cancel of a graph of 10,000 nodes takes until nothing of it starts any more, and how long the view of it.
+/// How long the cancel of a graph of 10,000 nodes takes until nothing of it starts any more, with the time until all its nodes
+/// have ended, and how long the view of it takes.
 pub(crate) async fn cancel_and_view(place: &Place) -> Result<Vec<Figure>> {
     let subject = place.fresh().await?;
-    let (mut cancels, mut views) = (Vec::new(), Vec::new());
+    let (mut cancels, mut settled, mut views) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..5 {
         let graph = dense()?;
         let id = graph.id();
@@ -96,14 +102,20 @@ pub(crate) async fn cancel_and_view(place: &Place) -> Result<Vec<Figure>> {
         views.push(started.elapsed());
         debug_assert!(detail.is_some_and(|detail| detail.nodes.len() == NODES));
         let started = Instant::now();
-        subject.client.cancel_graph(id, "bench", "").await.into_diagnostic()?;
+        let stop = cancel_graph_step(id, None, "bench", "");
+        subject.client.store().apply(stop).await.into_diagnostic()?;
         cancels.push(started.elapsed());
+        subject.client.cancel_graph(id, "bench", "").await.into_diagnostic()?;
+        settled.push(started.elapsed());
     }
     subject.remove().await?;
-    cancels.sort_unstable();
-    views.sort_unstable();
+    for times in [&mut cancels, &mut settled, &mut views] {
+        times.sort_unstable();
+    }
     Ok(vec![
-        Figure::new("cancel_10k", millis(cancels[2]), "ms", NODES).with("max_ms", millis(cancels[4])),
+        Figure::new("cancel_10k", millis(cancels[2]), "ms", NODES)
+            .with("max_ms", millis(cancels[4]))
+            .with("settled_ms", millis(settled[2])),
         Figure::new("view_10k", millis(views[2]), "ms", NODES).with("max_ms", millis(views[4])),
     ])
 }
