@@ -11,12 +11,14 @@ use crate::enqueue::{Growth, KnownRuns, Stored, Written, known_jobs};
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Release};
+use crate::requeue::graph_key_again;
 use crate::rows::{count, job_key, stop, stored, with};
 use crate::session::Session;
 use crate::settle::is_held;
 use crate::store::Inner;
 
-/// Writes an append inside the transaction of its batch, or refuses it.
+/// Writes an append inside the transaction of its batch, or refuses it. A graph that has ended goes on with it, and has its
+/// unique key again: that is locked first, as an enqueue does.
 pub(crate) async fn append(
     inner: &Inner,
     session: &Session,
@@ -24,11 +26,28 @@ pub(crate) async fn append(
     append: &PreparedAppend,
     written: &mut Written,
 ) -> Result<Result<Placed, Refusal>, Fault> {
-    let graph = match look(session, append).await? {
-        Looked::Found(graph) => graph,
-        Looked::There => return Ok(Ok(Placed::Existing)),
-        Looked::Refused(refusal) => return Ok(Err(refusal)),
+    let graphs = vec![append.graph().as_uuid()];
+    session.run(Query::KeyLockGraphs, &[&graphs]).await?;
+    let placed = match look(session, append).await? {
+        Looked::Found(graph) => match graph_key_again(session, now, graph.key).await? {
+            Some((key, by)) => Err(Refusal::KeyTaken { key, by }),
+            None => write(inner, session, now, append, graph, written).await.map(Ok)?,
+        },
+        Looked::There => Ok(Placed::Existing),
+        Looked::Refused(refusal) => Err(refusal),
     };
+    session.run(Query::KeyUnlockGraphs, &[&graphs]).await?;
+    Ok(placed)
+}
+
+async fn write(
+    inner: &Inner,
+    session: &Session,
+    now: i64,
+    append: &PreparedAppend,
+    graph: Stored,
+    written: &mut Written,
+) -> Result<Placed, Fault> {
     let (nodes, edges) = (append.nodes(), append.edges());
     let drawn = session.one(Query::DrawKeys, &[&stored(nodes.len() as u32)]).await?;
     let keys: Vec<i64> = drawn.try_get(1)?;
@@ -49,7 +68,7 @@ pub(crate) async fn append(
     let release = Release::of(&rows)?;
     written.undecided |= !release.undecided.is_empty();
     written.lanes.extend(release::to_nobody(session, now, release, Arrival::Appended).await?);
-    Ok(Ok(Placed::Inserted))
+    Ok(Placed::Inserted)
 }
 
 /// The jobs that outcomes add to graphs.
@@ -104,8 +123,15 @@ pub(crate) async fn append_first(
             (Some((appending, _)), Some(row))
                 if row.try_get::<_, i16>(5)? == with::HANDLER && is_held(item, row, incarnation, worker)? =>
             {
-                let placed = append(inner, session, now, &appending.nodes, &mut written).await?;
-                item.appended(placed.err().as_ref())
+                // The node is of this graph and has not ended, so neither has the graph: its unique key is its own.
+                match look(session, &appending.nodes).await? {
+                    Looked::Found(graph) => {
+                        write(inner, session, now, &appending.nodes, graph, &mut written).await?;
+                        item.appended(None)
+                    }
+                    Looked::There => item.appended(None),
+                    Looked::Refused(refusal) => item.appended(Some(&refusal)),
+                }
             }
             _ => item.clone(),
         });

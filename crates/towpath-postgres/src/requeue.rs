@@ -1,13 +1,14 @@
 //! Puts jobs back that have ended or are blocked.
 
 use towpath_core::store::{Change, Changed};
-use towpath_core::{End, GraphId, Hold, JobId, KeyHolder, Payload, State};
+use towpath_core::{End, GraphId, Hold, JobId, KeyHolder, Payload, State, UniqueKey};
 use uuid::Uuid;
 
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{count, state};
+use crate::session::Session;
 
 /// What an order may give a unique key again.
 #[derive(Default)]
@@ -95,20 +96,6 @@ impl Orders<'_> {
         Ok(())
     }
 
-    /// Gives a graph that has ended and is retried its key again, if it had one that it would hold; who has it, if another
-    /// one does.
-    pub(crate) async fn graph_key_again(&self, graph: i64) -> Result<Option<KeyHolder>, Fault> {
-        let kept = self.session.run(Query::KeyAgainGraph, &[&graph, &self.now]).await?;
-        let Some(row) = kept.first() else { return Ok(None) };
-        if let Some(by) = row.try_get::<_, Option<Uuid>>(3)? {
-            return Ok(Some(KeyHolder::Graph(GraphId::from(by))));
-        }
-        let (id, name, key): (Uuid, &str, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        let (hold, scope) = (Hold::Ended.code(), 1_i16);
-        self.session.run(Query::KeyTake, &[&name, &key, &graph, &id, &hold, &self.now, &scope]).await?;
-        Ok(None)
-    }
-
     /// Gives a job that leaves its end its key again, if it had one that it would hold; who has it, if another one does.
     async fn key_again(&self, job: i64, id: JobId, ends: &Vec<i16>) -> Result<Option<KeyHolder>, Fault> {
         let kept = self.session.run(Query::KeyAgain, &[&job, &self.now, ends]).await?;
@@ -120,4 +107,22 @@ impl Orders<'_> {
         self.session.run(Query::KeyTake, &[&kind, &key, &job, &id.as_uuid(), &hold, &self.now, &0_i16]).await?;
         Ok(None)
     }
+}
+
+/// Gives a graph that has ended and goes on its key again, if it had one that it would hold; the key and who has it, if another
+/// one does. The key is locked.
+pub(crate) async fn graph_key_again(
+    session: &Session,
+    now: i64,
+    graph: i64,
+) -> Result<Option<(UniqueKey, KeyHolder)>, Fault> {
+    let kept = session.run(Query::KeyAgainGraph, &[&graph, &now]).await?;
+    let Some(row) = kept.first() else { return Ok(None) };
+    let (id, name, key): (Uuid, &str, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    if let Some(by) = row.try_get::<_, Option<Uuid>>(3)? {
+        return Ok(Some((UniqueKey::from_stored(key), KeyHolder::Graph(GraphId::from(by)))));
+    }
+    let (hold, scope) = (Hold::Ended.code(), 1_i16);
+    session.run(Query::KeyTake, &[&name, &key, &graph, &id, &hold, &now, &scope]).await?;
+    Ok(None)
 }

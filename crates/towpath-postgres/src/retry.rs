@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
+use crate::requeue::graph_key_again;
 use crate::rows::{Facts, count, end, instant, parsed, stop};
 use crate::session::Session;
 use crate::turn::lock_nodes;
@@ -91,7 +92,7 @@ impl Orders<'_> {
         if let Some(retrying) = looked.retrying {
             return Ok(Changed::Retrying { retrying, generation });
         }
-        if let Some(by) = self.graph_key_again(graph).await? {
+        if let Some((_, by)) = graph_key_again(self.session, self.now, graph).await? {
             return Ok(Changed::KeyTaken { by });
         }
         self.lock_nodes_of(graph).await?;

@@ -54,6 +54,9 @@ impl Tx<'_, '_> {
             Ok(above) => above,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        if let Some((key, by)) = self.graph_key_again(graph.key)? {
+            return Ok(Err(Refusal::KeyTaken { key, by }));
+        }
         let old: BTreeSet<i64> = parents.values().copied().collect();
         let first = i64::from(graph.edges);
         let mut growth = Growth { graph: graph.key, first, end: Some(graph.end), parents, depths };

@@ -29,7 +29,7 @@ impl Tx<'_, '_> {
         if let Some(retrying) = self.retrying(graph)? {
             return Ok(Changed::Retrying { retrying, generation });
         }
-        if let Some(by) = self.graph_key_again(graph)? {
+        if let Some((_, by)) = self.graph_key_again(graph)? {
             return Ok(Changed::KeyTaken { by });
         }
         let stop = params![graph, StopReason::Retry.code(), self.now_us(), order.actor, order.reason];

@@ -2,7 +2,9 @@
 
 use rusqlite::params;
 use towpath_core::store::{Placed, Refusal};
-use towpath_core::{Clash, Due, GraphRules, Hold, JobId, KeyHolder, Kind, NewJob, Queue, Stage, Timestamp, Unique};
+use towpath_core::{
+    Clash, Due, GraphRules, Hold, JobId, KeyHolder, Kind, NewJob, Queue, Stage, Timestamp, Unique, UniqueKey,
+};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -84,9 +86,9 @@ impl Tx<'_, '_> {
         }
     }
 
-    /// Gives a graph that has ended and is retried its key again, if it had one that it would hold; who has it, if another
-    /// one does.
-    pub(crate) fn graph_key_again(&mut self, graph: i64) -> Result<Option<KeyHolder>, Fault> {
+    /// Gives a graph that has ended and goes on its key again, if it had one that it would hold; the key and who has it, if
+    /// another one does.
+    pub(crate) fn graph_key_again(&mut self, graph: i64) -> Result<Option<(UniqueKey, KeyHolder)>, Fault> {
         let kept = self.db.maybe(Query::GraphOwnKey, [graph], |row| {
             let own = GraphRules::own_key(row.get::<_, Option<String>>(2)?.as_deref());
             Ok((rows::graph_id(row, 0)?, row.get::<_, String>(1)?, own))
@@ -95,7 +97,7 @@ impl Tx<'_, '_> {
         let Some(unique) = own.held_again(0) else { return Ok(None) };
         let scope = Scope::Graph(&name);
         match self.key_holder(scope, &unique)? {
-            Some(held) if held.owner != graph => Ok(Some(held.by)),
+            Some(held) if held.owner != graph => Ok(Some((unique.key, held.by))),
             _ => self.take_key(scope, &unique, graph, KeyHolder::Graph(id)).map(|()| None),
         }
     }

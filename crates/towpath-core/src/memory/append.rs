@@ -37,6 +37,9 @@ impl Transaction<'_> {
             return Err(refusal);
         }
         self.refuse_taken_ids(append.nodes())?;
+        if let Some((key, by)) = self.graph_key_again(graph) {
+            return Err(Refusal::KeyTaken { key, by });
+        }
 
         let first = self.tables.graph.get(&graph).map_or(0, |row| row.edges);
         let new = self.grow(graph, append.nodes(), append.edges(), &parents);

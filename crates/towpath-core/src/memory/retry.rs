@@ -18,7 +18,7 @@ impl Transaction<'_> {
         let Some((graph, row)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let generation = row.generation;
         if !self.tables.retry.contains_key(&graph) {
-            if let Some(by) = self.graph_key_again(graph) {
+            if let Some((_, by)) = self.graph_key_again(graph) {
                 return Changed::KeyTaken { by };
             }
             self.tables.stop.insert(graph, StopReason::Retry);

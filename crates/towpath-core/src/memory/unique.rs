@@ -75,13 +75,14 @@ impl Transaction<'_> {
         None
     }
 
-    /// Gives a graph that has ended and is retried its key again, if it had one that it would hold; who has it, if another
-    /// one does.
-    pub(super) fn graph_key_again(&mut self, graph: Key) -> Option<KeyHolder> {
+    /// Gives a graph that has ended and goes on its key again, if it had one that it would hold; the key and who has it, if
+    /// another one does.
+    pub(super) fn graph_key_again(&mut self, graph: Key) -> Option<(UniqueKey, KeyHolder)> {
         let row = self.tables.graph.get(&graph).filter(|row| row.over.is_some())?;
         let (id, unique) = (row.id, row.own_key.as_ref()?.held_again(0)?);
         let scope = Scope::Graph(row.name.to_string());
-        self.take_key_again(scope, &unique, graph, KeyHolder::Graph(id))
+        let by = self.take_key_again(scope, &unique, graph, KeyHolder::Graph(id))?;
+        Some((unique.key, by))
     }
 
     /// Puts a job into the place of one that has not begun; whether it did.

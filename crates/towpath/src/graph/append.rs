@@ -79,7 +79,8 @@ impl GraphAppend {
     ///
     /// # Errors
     /// As [`build`](Self::build); [`Error::Refused`] for what the store refuses: a graph that is not there, is stopped or is
-    /// undone, names that are taken, parents that are not there, with all names. [`Error::Store`] when it could not do it.
+    /// undone, names that are taken, parents that are not there, with all names; a graph that has ended, and whose unique key
+    /// another one has since. [`Error::Store`] when it could not do it.
     ///
     /// # Cancel safety
     /// Dropped, the nodes were added or were not. Build once and enqueue a clone again to be sure: they are added once.
