@@ -507,7 +507,7 @@ impl RandomScript {
     }
 
     fn question(&mut self) -> Command {
-        let text = match self.chance.below(20) {
+        let text = match self.chance.below(25) {
             0 => "queues".into(),
             1 => "workers".into(),
             2 => "peers".into(),
@@ -541,8 +541,8 @@ impl RandomScript {
                 format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
             }
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
-            18 => match self.chance.below(2) {
-                0 => format!("shown {}", self.some_run()),
+            18..=23 => match self.chance.below(4) {
+                0..=2 => format!("shown {}", self.some_run()),
                 _ => format!("shown {} ~add/u{}", self.some_run(), self.chance.below(4)),
             },
             _ => "census".into(),
