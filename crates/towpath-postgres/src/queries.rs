@@ -211,7 +211,7 @@ queries! {
     GraphContent = "graph_content" (UUID);
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
-    RunArrived = "run_arrived" (INT8_ARRAY);
+    RunArrived = "run_arrived" (INT8_ARRAY, TEXT);
     RunFind = "run_find" (TEXT_ARRAY);
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
     RunPause = "run_pause" (INT8, TEXT);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use towpath_core::store::{Move, Settle, Showing};
-use towpath_core::{Payload, Timestamp};
+use towpath_core::store::{Arrival, CancelNote, Move, Settle, Showing};
+use towpath_core::{Payload, RunId, Timestamp};
 
 use crate::columns::columns;
 use crate::error::Fault;
@@ -27,6 +27,8 @@ pub(crate) struct Run {
     alone: bool,
     arrived: u32,
     paused: bool,
+    /// The cancel that a stop of its graph is to it, if nobody has told it yet.
+    untold: Option<Arrival>,
 }
 
 /// What a turn knows of a run's inbox.
@@ -51,19 +53,22 @@ impl Runs {
         let tries: Vec<bool> = items.iter().map(|item| asks(item)).collect();
         let (seen, arrived) = futures_util::future::try_join(
             session.run(Query::RunLook, &[&jobs, &tries]),
-            session.run(Query::RunArrived, &[&jobs]),
+            session.run(Query::RunArrived, &[&jobs, &CancelNote::NAME]),
         )
         .await?;
         let mut runs = HashMap::with_capacity(seen.len());
         for row in seen {
             let alone = row.try_get::<_, Option<bool>>(3)?.unwrap_or(true);
-            let run =
-                Run { chapter: row.try_get(1)?, entries: row.try_get(2)?, alone, arrived: 0, paused: row.try_get(4)? };
-            runs.insert(row.try_get(0)?, run);
+            let (chapter, entries, paused) = (row.try_get(1)?, row.try_get(2)?, row.try_get(4)?);
+            runs.insert(row.try_get(0)?, Run { chapter, entries, alone, arrived: 0, paused, untold: None });
         }
         for row in arrived {
             if let Some(run) = runs.get_mut(&row.try_get(0)?) {
                 run.arrived = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(u32::MAX);
+                if let Some(actor) = row.try_get::<_, Option<&str>>(3)? {
+                    let note = CancelNote { actor: actor.into(), reason: row.try_get::<_, &str>(4)?.into() };
+                    run.untold = Some(Arrival::cancel(RunId::from_stored(row.try_get(2)?), &note));
+                }
             }
         }
         Ok(Self(runs))
@@ -87,7 +92,7 @@ fn asks(item: &Settle) -> bool {
 impl Run {
     /// A run of which only the journal is of interest.
     pub(crate) fn seen(chapter: i32, entries: i32) -> Self {
-        Self { chapter, entries, alone: true, arrived: 0, paused: false }
+        Self { chapter, entries, alone: true, arrived: 0, paused: false, untold: None }
     }
 
     /// Whether it goes on and is to stop.
@@ -109,8 +114,14 @@ impl Run {
         self.chapter
     }
 
-    pub(crate) fn sight(&self, read: Option<u32>) -> Sight {
-        if read.is_some_and(|read| self.arrived > read) {
+    /// What it is to be told now that it parks.
+    pub(crate) fn untold(&self, then: &Move) -> Option<&Arrival> {
+        self.untold.as_ref().filter(|_| matches!(then, Move::Park { .. }))
+    }
+
+    pub(crate) fn sight(&self, item: &Settle) -> Sight {
+        let read = item.read;
+        if self.untold(&item.then).is_some() || read.is_some_and(|read| self.arrived > read) {
             Sight::Unread
         } else if self.alone {
             Sight::Read

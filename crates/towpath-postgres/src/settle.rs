@@ -204,7 +204,10 @@ impl Plan {
         }
         let (job, decide): (i64, i16) = (row.try_get(0)?, row.try_get(5)?);
         let Some(run) = runs.get(job).filter(|_| decide == with::HANDLER) else { return Ok(Settled::Stale) };
-        let answer = self.make_move(item, row, run.sight(item.read), now, news)?;
+        let answer = self.make_move(item, row, run.sight(item), now, news)?;
+        if answer == Settled::Done {
+            self.tells.extend(run.untold(&item.then).cloned());
+        }
         match (answer, &item.then) {
             (Settled::Done, Move::Renew(renewal)) => self.renew(job, run, renewal),
             (Settled::Done, Move::Hold { counters }) => self.hold(run.held_until(now), row, *counters)?,
