@@ -208,7 +208,7 @@ impl ParamArgs {
 /// Who does it, for the audit.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ActorArgs {
-    /// Who does this, for the record; the user's name if not given.
+    /// Who does this, for the record; the user's name if not given, or `cli` where there is none.
     #[arg(long, value_name = "NAME")]
     actor: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::{exit, say, words};
 /// Which jobs. Everything that is given must hold.
 #[derive(Clone, Debug, Args)]
 pub(super) struct FilterArgs {
-    /// Only those in this state.
+    /// Only those in this state. What is shown as scheduled, retrying, sleeping or parked is `ready`.
     #[arg(long, value_name = "STATE")]
     state: Option<StateWord>,
     /// Only those of this queue.

@@ -1,8 +1,8 @@
 //! `towpath job`: everything about one.
 
 use clap::Args;
+use towpath::core::State;
 use towpath::core::store::{AttemptLine, JobDetail, PauseLine, RunLine, Showing, Shown};
-use towpath::testing::History;
 
 use super::{ViewArgs, find_job, json};
 use crate::commands::journal::{self, Open};
@@ -42,13 +42,20 @@ impl JobCommand {
             Some(run) => client.store().shown(run.id.clone(), Showing::PUBLISHED.into()).await?,
             None => None,
         };
+        let unread = match (&detail.run, &history, detail.line.state) {
+            (_, _, State::Ended(_)) | (None, ..) | (_, None, _) => Vec::new(),
+            (Some(run), Some(history), _) => {
+                journal::unread(history, client.store().inbox(run.id.clone(), i64::MIN, INBOX_READ).await?)
+            }
+        };
         let served = Served::look(&client).await?;
+        let about = json::About { history: history.as_ref(), published: published.as_ref(), unread: &unread };
         if self.view.json {
-            say::json(&json::job(&detail, &attempts, (history.as_ref(), published.as_ref()), &served))?;
+            say::json(&json::job(&detail, &attempts, &about, &served))?;
         } else {
             print(&detail, &attempts, &served);
             if let Some(run) = &detail.run {
-                print_run(run, history.as_ref(), published.as_ref());
+                print_run(run, &about, detail.line.parked);
             }
         }
         Ok(exit::SUCCEEDED)
@@ -108,7 +115,7 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
     }
 }
 
-fn print_run(run: &RunLine, history: Option<&History>, published: Option<&Shown>) {
+fn print_run(run: &RunLine, about: &json::About<'_>, parked: bool) {
     say::line(format_args!("\nrun {}, chapter {}", run.id, run.chapter));
     let (entries, arrived) = (run.entries as usize, run.arrived as usize);
     let entries = words::count(entries, "entry", "entries");
@@ -117,15 +124,29 @@ fn print_run(run: &RunLine, history: Option<&History>, published: Option<&Shown>
         let why = if why.is_empty() { String::new() } else { format!(": {}", words::short(why)) };
         say::line(format_args!("paused at {} by {}{why}", words::instant(*at), words::short(actor)));
     }
-    if let Some(Shown { payload, at }) = published {
+    if let Some(Shown { payload, at }) = about.published {
         say::line(format_args!("published {} at {}", json::payload_text(payload), words::instant(*at)));
     }
-    let Some(history) = history else { return };
-    for Open { op, due, .. } in journal::open(history) {
+    let Some(history) = about.history else { return };
+    let open = journal::open(history);
+    for Open { op, due, .. } in &open {
         let until = due.map_or_else(String::new, |due| format!(" until {}", words::instant(due)));
         say::line(format_args!("open: {op}{until}"));
+    }
+    for line in about.unread.iter().take(UNREAD_SHOWN) {
+        let payload = json::payload_text(&line.payload);
+        let (name, payload) = (&line.name, words::short(&payload));
+        // A run that has parked has looked at it.
+        let waits = parked && open.iter().any(|open| open.op == format!("signal {name}"));
+        let why = if waits { ": it does not fit the wait, and its worker's log says why" } else { "" };
+        say::line(format_args!("not taken: signal {name} of {}, {payload}{why}", words::instant(line.at)));
     }
     for entry in journal::last(history) {
         say::line(journal::in_words(entry));
     }
 }
+
+/// Arrivals that are looked through for those that were not taken.
+const INBOX_READ: u32 = 1_000;
+/// Those that are shown.
+const UNREAD_SHOWN: usize = 10;

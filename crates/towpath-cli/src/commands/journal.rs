@@ -1,9 +1,10 @@
 //! A run's journal in the words of people: what is open in it, and its last lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use towpath::Timestamp;
 use towpath::core::replay::{Ident, Pos};
+use towpath::core::store::InboxLine;
 use towpath::testing::{Entry, History};
 
 use crate::words;
@@ -35,6 +36,16 @@ pub(super) fn open(history: &History) -> Vec<Open> {
     }
     let more = open.len().saturating_sub(SHOWN);
     open.into_values().skip(more).collect()
+}
+
+/// Those of a run's arrivals that no wait has taken, the engine's own left out.
+pub(super) fn unread(history: &History, inbox: Vec<InboxLine>) -> Vec<InboxLine> {
+    let took = |entry: &Entry| match entry {
+        Entry::Done { arrival, .. } => *arrival,
+        _ => None,
+    };
+    let taken: HashSet<i64> = history.entries.iter().filter_map(took).collect();
+    inbox.into_iter().filter(|line| !taken.contains(&line.seq) && !line.name.as_str().starts_with("towpath.")).collect()
 }
 
 /// The last lines.

@@ -3,7 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use towpath::core::State;
-use towpath::core::store::{AttemptLine, EdgeLine, GraphDetail, GraphLine, JobDetail, JobLine, NodeLine, Shown};
+use towpath::core::store::{
+    AttemptLine, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine, NodeLine, Shown,
+};
 use towpath::core::{Role, SkipKind};
 use towpath::testing::History;
 use towpath::{Condition, End, Payload, Timestamp};
@@ -114,10 +116,22 @@ pub(super) fn job_line(line: &JobLine, served: &Served) -> Value {
     })
 }
 
+/// What is known of a run beside its job.
+pub(super) struct About<'a> {
+    pub(super) history: Option<&'a History>,
+    pub(super) published: Option<&'a Shown>,
+    /// Signals that no wait has taken.
+    pub(super) unread: &'a [InboxLine],
+}
+
+fn not_taken(line: &InboxLine) -> Value {
+    json!({ "signal": line.name, "at": words::instant(line.at), "payload": payload(&line.payload) })
+}
+
 pub(super) fn job(
     detail: &JobDetail,
     attempts: &[AttemptLine],
-    (history, published): (Option<&History>, Option<&Shown>),
+    &About { history, published, unread }: &About<'_>,
     served: &Served,
 ) -> Value {
     let mut job = job_line(&detail.line, served);
@@ -145,6 +159,7 @@ pub(super) fn job(
             "published_at": published.map(|shown| words::instant(shown.at)),
             "open": history.map(|history| journal::open(history).iter().map(open).collect::<Vec<_>>()),
             "last": history.map(journal::last),
+            "not_taken": unread.iter().map(not_taken).collect::<Vec<_>>(),
         })
     });
     job["attempts"] = attempts.iter().map(attempt).collect();

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
+use towpath::core::RetryRefusal;
 use towpath::{GraphId, NodeName, RetryError};
 
 use super::{ActorArgs, ViewArgs};
@@ -50,6 +51,10 @@ impl RetryCommand {
             Err(RetryError::Store(error)) => return Err(error.into()),
             Err(refusal @ RetryError::UnknownGraph { .. }) => {
                 let help = format!("list the graphs with `towpath graph list{}`", location.option());
+                return Err(CliError::usage(refusal.to_string(), help));
+            }
+            Err(refusal @ RetryError::Graph { why: RetryRefusal::Undone, .. }) => {
+                let help = format!("run it once more: `towpath restart{} {}`", location.option(), self.graph);
                 return Err(CliError::usage(refusal.to_string(), help));
             }
             Err(refusal) => return Err(CliError::usage(refusal.to_string(), help())),

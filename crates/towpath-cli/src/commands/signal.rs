@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use towpath::Payload;
-use towpath::core::store::{Arrival, Delivery};
+use towpath::core::builtin::{self, Wait};
+use towpath::core::store::{Arrival, Delivery, NodeLine};
 use towpath::core::{Label, RunId};
+use towpath::{Client, GraphId, Payload};
 
 use super::ViewArgs;
 use crate::error::CliError;
@@ -36,6 +37,7 @@ impl SignalCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let client = self.view.store.found()?.open().await?;
         let arrival = self.arrival()?;
+        self.check_node(&client).await?;
         let answer = client.store().signal(vec![arrival]).await?.items.into_iter().next();
         let delivery = match answer {
             Some(Err(refusal)) => return Err(CliError::failed("send the signal", refusal)),
@@ -54,6 +56,34 @@ impl SignalCommand {
             });
         }
         Ok(if delivery == Delivery::Ended { exit::FAILED } else { exit::SUCCEEDED })
+    }
+
+    /// Refuses what a graph that is stored shows to be a slip: a node that is not there or waits for nothing of this name.
+    async fn check_node(&self, client: &Client) -> Result<(), CliError> {
+        let Some((graph, name)) = self.run.split_once('/') else { return Ok(()) };
+        let Ok(graph) = graph.parse::<GraphId>() else { return Ok(()) };
+        let Some(detail) = client.inspect().graph(graph).await? else { return Ok(()) };
+        let is_wait = |node: &NodeLine| node.kind.as_str() == builtin::SIGNAL;
+        let waits: Vec<&str> =
+            detail.nodes.iter().filter(|node| is_wait(node)).map(|node| node.name.as_str()).collect();
+        let help = match waits.as_slice() {
+            [] => "none of its nodes waits for a signal".to_owned(),
+            waits => format!("these wait for one: {}", waits.join(", ")),
+        };
+        let Some(node) = detail.nodes.iter().find(|node| node.name.as_str() == name) else {
+            return Err(CliError::usage(format!("graph {graph} has no node {name}"), help));
+        };
+        let Some(job) = client.inspect().job(node.job).await? else { return Ok(()) };
+        if job.run.is_none() {
+            return Err(CliError::usage(format!("the node {name} waits for no signal"), help));
+        }
+        match job.input.decode::<Wait>() {
+            Ok(wait) if is_wait(node) && wait.signal.as_str() != self.name => {
+                let problem = format!("the node {name} waits for the signal {}, not for {}", wait.signal, self.name);
+                Err(CliError::usage(problem, format!("send it {}", wait.signal)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn arrival(&self) -> Result<Arrival, CliError> {

@@ -185,7 +185,7 @@ impl NodeReader<'_> {
                     }
                 }
                 "after" => node.after = self.after(value),
-                "if" => node.guard = self.expression("`if`", value),
+                "if" => node.guard = self.guard("`if`", value),
                 "may_fail" => node.may_fail = self.flag("`may_fail`", value),
                 "delay" => node.delay = self.duration("`delay`", value),
                 "queue" => node.queue = self.text("`queue`", value).map(|queue| (queue, value.span())),

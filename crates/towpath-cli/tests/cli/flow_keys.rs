@@ -58,6 +58,16 @@ fn a_release_to_production_waits_for_its_signal() {
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines().map(Result::unwrap);
     let told = lines.find(|line| line.starts_with("approve waits for: towpath signal")).unwrap();
     let run = told.split('\'').nth(1).unwrap();
+    let graph = run.split('/').next().unwrap();
+    for (to, name, problem) in [
+        (format!("{graph}/nope"), "approved", "has no node nope"),
+        (format!("{graph}/publish"), "approved", "the node publish waits for no signal"),
+        (run.to_owned(), "agreed", "the node approve waits for the signal approved, not for agreed"),
+    ] {
+        let refused = folder.run(&["signal", &to, name]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+    }
     assert!(folder.run(&["signal", run, "approved", r#"{"by": "ann"}"#]).stdout.contains("is in its inbox"));
     let rest: Vec<String> = lines.collect();
     assert_eq!(running.wait().unwrap().code(), Some(0), "{rest:?}");

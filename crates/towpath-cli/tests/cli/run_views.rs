@@ -65,6 +65,12 @@ async fn a_run_shows_what_it_waits_for_and_ends_by_a_signal() {
     for refused in [&["signal", "o-1", "paid", "{7"][..], &["signal", "", "paid"], &["signal", "o-1", "No Name"]] {
         assert_eq!(folder.run(refused).code, 2, "{refused:?}");
     }
+    folder.run(&["signal", "o-1", "paid", "\"seven\""]);
+    wait_until("it has looked", || {
+        let shown = folder.run(&["job", "o-1"]).stdout;
+        shown.contains("not taken: signal paid of ") && shown.contains(", \"seven\": it does not fit the wait")
+    });
+    assert_eq!(folder.json(&["job", "o-1"])["run"]["not_taken"][0]["payload"], "seven");
     let sent = folder.run(&["signal", "o-1", "paid", "7", "--dedup", "x"]);
     assert_eq!(sent.stdout, "run o-1: paid is in its inbox, for its next wait of that name\n");
     let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();

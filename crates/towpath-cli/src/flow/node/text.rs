@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
-use towpath::expression::Expression;
+use towpath::expression::{Expression, Facts};
 
 use super::NodeReader;
 use crate::exec::{Secret, Text};
@@ -114,6 +114,24 @@ impl NodeReader<'_> {
                 None
             }
         }
+    }
+
+    /// An expression that is to be true or false; one that reads nothing is known already.
+    pub(super) fn guard(&mut self, what: &str, value: Place<'_, '_>) -> Option<String> {
+        let text = self.expression(what, value)?;
+        let (expression, _) = self.expressions.last()?;
+        let uses = expression.uses();
+        if uses.nodes.is_empty()
+            && uses.params.is_empty()
+            && let Ok(always) = expression.evaluate(&Facts::default())
+            && !always.is_boolean()
+        {
+            let problem = Problem::new(format!("{what} is no condition"));
+            let problem = problem.at(value.span(), format!("it is neither true nor false, but {always}"));
+            self.problem(problem.help("compare it with something, such as outputs.build.files > 3"));
+            return None;
+        }
+        Some(text)
     }
 
     pub(super) fn env(&mut self, value: Place<'_, '_>) -> BTreeMap<String, Text> {
