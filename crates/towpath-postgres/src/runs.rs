@@ -114,9 +114,9 @@ impl Run {
         self.chapter
     }
 
-    /// What it is to be told now that it parks.
+    /// What it is to be told now that it parks or goes on.
     pub(crate) fn untold(&self, then: &Move) -> Option<&Arrival> {
-        self.untold.as_ref().filter(|_| matches!(then, Move::Park { .. }))
+        self.untold.as_ref().filter(|_| matches!(then, Move::Park { .. } | Move::Stay { .. }))
     }
 
     pub(crate) fn sight(&self, item: &Settle) -> Sight {
