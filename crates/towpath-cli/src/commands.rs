@@ -33,10 +33,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use towpath::core::RunId;
-use towpath::{Client, JobId};
+use towpath::{Client, GraphId, JobId};
 
 use crate::error::CliError;
-use crate::flow::Given;
+use crate::flow::{Given, is_of_flow};
 use crate::location::Location;
 
 /// Runs flows of commands durably: what has succeeded never runs again, whatever is killed.
@@ -224,6 +224,15 @@ impl ActorArgs {
 }
 
 /// Tells of a part of a list that was left out.
+/// Says how a flow goes on that was put back, since only `towpath` runs it.
+async fn tell_of_resume(client: &Client, graph: GraphId, store_option: &str) -> Result<(), CliError> {
+    let detail = client.inspect().graph(graph).await?;
+    if detail.is_some_and(|detail| detail.nodes.iter().any(|node| is_of_flow(&node.queue))) {
+        crate::say::line(format_args!("carry on with: towpath resume{store_option} {graph}"));
+    }
+    Ok(())
+}
+
 fn tell_of_more(shown: usize, limit: u32) {
     if shown >= limit as usize {
         crate::say::remark(format_args!("… the newest {limit}; more with --limit"));

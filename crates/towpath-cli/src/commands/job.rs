@@ -7,6 +7,7 @@ use towpath::core::store::{AttemptLine, JobDetail, PauseLine, RunLine, Showing, 
 use super::{ViewArgs, find_job, json};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
+use crate::flow::is_of_flow;
 use crate::served::Served;
 use crate::{exit, say, words};
 
@@ -53,7 +54,7 @@ impl JobCommand {
         if self.view.json {
             say::json(&json::job(&detail, &attempts, &about, &served))?;
         } else {
-            print(&detail, &attempts, &served);
+            print(&detail, &attempts, &served, &location.option());
             if let Some(run) = &detail.run {
                 print_run(run, &about, detail.line.parked);
             }
@@ -62,7 +63,7 @@ impl JobCommand {
     }
 }
 
-fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
+fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served, store_option: &str) {
     let line = &detail.line;
     let field = |name: &str, value: String| say::line(format_args!("{name:<10}{value}"));
     field("job", line.id.to_string());
@@ -79,7 +80,13 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served) {
     if let Some(lack) = served.lack_of(line) {
         let (what, remedy) =
             (served.what(&line.queue, &line.kind, &lack), served.remedy(&line.queue, &line.kind, &lack));
-        field("unserved", format!("{what}; {remedy}"));
+        match line.node.as_ref().filter(|_| is_of_flow(&line.queue)) {
+            Some(node) => {
+                let remedy = format!("nobody runs it: carry on with `towpath resume{store_option} {}`", node.graph);
+                field("unserved", remedy);
+            }
+            None => field("unserved", format!("{what}; {remedy}")),
+        }
     }
     if let Some(cause) = &detail.cause {
         field("cause", cause.to_string());

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 use towpath::{GraphId, RestartError};
 
-use super::ViewArgs;
+use super::{ViewArgs, tell_of_resume};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -45,6 +45,7 @@ impl RestartCommand {
             say::json(&json!({ "id": id, "restart_of": self.graph }))?;
         } else {
             say::line(format_args!("graph {id} is a restart of {}", self.graph));
+            tell_of_resume(&client, id, &location.option()).await?;
         }
         Ok(exit::SUCCEEDED)
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath::core::RetryRefusal;
 use towpath::{GraphId, NodeName, RetryError};
 
-use super::{ActorArgs, ViewArgs};
+use super::{ActorArgs, ViewArgs, tell_of_resume};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -64,6 +64,7 @@ impl RetryCommand {
         } else {
             let nodes = if retried.nodes == 1 { "1 node runs".into() } else { format!("{} nodes run", retried.nodes) };
             say::line(format_args!("graph {}: {nodes} again, in generation {}", self.graph, retried.generation));
+            tell_of_resume(&client, self.graph, &location.option()).await?;
         }
         Ok(exit::SUCCEEDED)
     }

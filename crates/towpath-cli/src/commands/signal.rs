@@ -60,7 +60,7 @@ impl SignalCommand {
 
     /// Refuses what a graph that is stored shows to be a slip: a node that is not there or waits for nothing of this name.
     async fn check_node(&self, client: &Client) -> Result<(), CliError> {
-        let Some((graph, name)) = self.run.split_once('/') else { return Ok(()) };
+        let (graph, name) = self.run.split_once('/').unwrap_or((&self.run, ""));
         let Ok(graph) = graph.parse::<GraphId>() else { return Ok(()) };
         let Some(detail) = client.inspect().graph(graph).await? else { return Ok(()) };
         let is_wait = |node: &NodeLine| node.kind.as_str() == builtin::SIGNAL;
@@ -68,8 +68,14 @@ impl SignalCommand {
             detail.nodes.iter().filter(|node| is_wait(node)).map(|node| node.name.as_str()).collect();
         let help = match waits.as_slice() {
             [] => "none of its nodes waits for a signal".to_owned(),
-            waits => format!("these wait for one: {}", waits.join(", ")),
+            waits => {
+                let runs: Vec<String> = waits.iter().map(|name| format!("{graph}/{name}")).collect();
+                format!("these wait for one: {}", runs.join(", "))
+            }
         };
+        if name.is_empty() {
+            return Err(CliError::usage(format!("{graph} is a graph, and a signal goes to one of its nodes"), help));
+        }
         let Some(node) = detail.nodes.iter().find(|node| node.name.as_str() == name) else {
             return Err(CliError::usage(format!("graph {graph} has no node {name}"), help));
         };

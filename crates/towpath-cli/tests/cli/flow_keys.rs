@@ -61,6 +61,7 @@ fn a_release_to_production_waits_for_its_signal() {
     let graph = run.split('/').next().unwrap();
     for (to, name, problem) in [
         (format!("{graph}/nope"), "approved", "has no node nope"),
+        (graph.to_owned(), "approved", "is a graph, and a signal goes to one of its nodes"),
         (format!("{graph}/publish"), "approved", "the node publish waits for no signal"),
         (run.to_owned(), "agreed", "the node approve waits for the signal approved, not for agreed"),
     ] {

@@ -69,7 +69,8 @@ fn a_flow_is_retried_in_place_and_resumed() {
     }
     std::fs::write(folder.file("ready"), "").unwrap();
     let retried = folder.run(&["retry", &graph, "--reason", "the file is there"]);
-    assert_eq!((retried.code, retried.stdout), (0, format!("graph {graph}: 2 nodes run again, in generation 2\n")));
+    let told = format!("graph {graph}: 2 nodes run again, in generation 2\ncarry on with: towpath resume {graph}\n");
+    assert_eq!((retried.code, retried.stdout), (0, told));
     assert_eq!(folder.run(&["resume"]).code, 0);
     let shown = folder.run(&["graph", "show", &graph]).stdout;
     assert!(shown.contains("\nretried, in generation 2\n"), "{shown}");
