@@ -213,6 +213,18 @@ pub(crate) struct ActorArgs {
     actor: Option<String>,
 }
 
+/// An order that changes something: why and by whom, and how it is answered.
+#[derive(Clone, Debug, Args)]
+struct OrderArgs {
+    /// Why, for the record.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[command(flatten)]
+    actor: ActorArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
 impl ActorArgs {
     fn name(&self) -> String {
         self.actor

@@ -7,7 +7,7 @@ use towpath::core::store::Changed;
 use towpath::{BulkChange, Client, GraphEnd, GraphId};
 
 use super::filter::BulkArgs;
-use super::{ActorArgs, ViewArgs, find_job};
+use super::{OrderArgs, find_job};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -29,13 +29,8 @@ pub(crate) struct Cancel {
     abandon: bool,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl Cancel {
@@ -44,15 +39,15 @@ impl Cancel {
         if self.terminate && self.id.is_none() {
             return Err(CliError::usage("--terminate is of one job or run".to_owned(), "name the job"));
         }
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         let client = location.open().await?;
         // What a killed process has left running is not asked but stopped.
         let groups = location.groups();
         groups.clear_dead().await.map_err(|e| CliError::failed("stop what an earlier process left running", e))?;
         groups.leave();
         let Some(id) = self.id.as_deref() else {
-            let (actor, change) = (self.actor.name(), BulkChange::Cancel);
-            return self.bulk.run(&client, &change, (&actor, &self.reason), self.view.json).await;
+            let (actor, change) = (self.order.actor.name(), BulkChange::Cancel);
+            return self.bulk.run(&client, &change, (&actor, &self.order.reason), self.order.view.json).await;
         };
         let graph = match id.parse::<GraphId>() {
             Ok(graph) => client.inspect().graph(graph).await?.map(|_| graph),
@@ -72,7 +67,7 @@ impl Cancel {
             let help = format!("list them with `towpath graph list{0}` and `towpath jobs{0}`", location.option());
             return Err(CliError::usage(format!("there is no job, run or graph {id} in {}", location.shown()), help));
         };
-        if self.view.json {
+        if self.order.view.json {
             say::json(&json!({ "id": id, "what": what, "outcome": outcome }))?;
         } else {
             say::line(format_args!("{what} {id}: {outcome}"));
@@ -85,7 +80,7 @@ impl Cancel {
         if ended {
             return Ok(Some(("graph", "had ended already")));
         }
-        if client.cancel_graph(graph, &self.actor.name(), &self.reason).await?.is_none() {
+        if client.cancel_graph(graph, &self.order.actor.name(), &self.order.reason).await?.is_none() {
             return Ok(None);
         }
         let ended = client.inspect().graph(graph).await?.and_then(|d| d.line.end);
@@ -101,13 +96,13 @@ impl Cancel {
         let detail = client.inspect().job(job).await?;
         let is_run = detail.as_ref().is_some_and(|detail| detail.run.is_some());
         let is_blocked = detail.is_some_and(|detail| detail.line.state == State::Blocked);
-        let actor = self.actor.name();
+        let actor = self.order.actor.name();
         let changed = if self.terminate {
-            client.terminate(job, &actor, &self.reason).await?
+            client.terminate(job, &actor, &self.order.reason).await?
         } else if self.abandon {
-            client.abandon(job, &actor, &self.reason).await?
+            client.abandon(job, &actor, &self.order.reason).await?
         } else {
-            client.cancel(job, &actor, &self.reason).await?
+            client.cancel(job, &actor, &self.order.reason).await?
         };
         let outcome = match changed {
             Changed::Unknown => return Ok(None),

@@ -9,7 +9,7 @@ use towpath::core::store::{Changed, Edit};
 use towpath::{BulkChange, Timestamp};
 
 use super::filter::BulkArgs;
-use super::{ActorArgs, ViewArgs, find_job, requeue};
+use super::{OrderArgs, find_job, requeue};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -33,29 +33,24 @@ pub(crate) struct EditCommand {
     at: Option<Timestamp>,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl EditCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         self.bulk.check(self.jobs.len())?;
         let edit = self.edit()?;
-        let client = self.view.store.found()?.open().await?;
-        let actor = self.actor.name();
+        let client = self.order.view.store.found()?.open().await?;
+        let actor = self.order.actor.name();
         if self.jobs.is_empty() {
             let change = BulkChange::Edit(edit);
-            return self.bulk.run(&client, &change, (&actor, &self.reason), self.view.json).await;
+            return self.bulk.run(&client, &change, (&actor, &self.order.reason), self.order.view.json).await;
         }
         let (mut lines, mut code) = (Vec::new(), exit::SUCCEEDED);
         for text in &self.jobs {
             let changed = match find_job(&client, text).await? {
-                Some(job) => client.edit(job, edit.clone(), &actor, &self.reason).await?,
+                Some(job) => client.edit(job, edit.clone(), &actor, &self.order.reason).await?,
                 None => Changed::Unknown,
             };
             let outcome = match changed {
@@ -68,13 +63,13 @@ impl EditCommand {
             if changed != Changed::Edited {
                 code = exit::FAILED;
             }
-            if self.view.json {
+            if self.order.view.json {
                 lines.push(json!({ "id": text, "edited": changed == Changed::Edited, "outcome": outcome }));
             } else {
                 say::line(format_args!("job {text}: {outcome}"));
             }
         }
-        if self.view.json {
+        if self.order.view.json {
             say::json(&Value::Array(lines))?;
         }
         Ok(code)

@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath::Queue;
 use towpath::core::store::QueueLine;
 
-use super::{ActorArgs, ViewArgs};
+use super::{OrderArgs, ViewArgs};
 use crate::error::CliError;
 use crate::served::{Served, ready};
 use crate::table::Table;
@@ -50,13 +50,8 @@ struct Which {
     /// The queue.
     #[arg(value_name = "QUEUE")]
     queue: Queue,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl Queues {
@@ -71,14 +66,14 @@ impl Queues {
 
 impl Which {
     async fn set(self, pauses: bool) -> Result<u8, CliError> {
-        let client = self.view.store.found()?.open().await?;
-        let actor = self.actor.name();
+        let client = self.order.view.store.found()?.open().await?;
+        let actor = self.order.actor.name();
         if pauses {
-            client.pause_queue(&self.queue, &actor, &self.reason).await?;
+            client.pause_queue(&self.queue, &actor, &self.order.reason).await?;
         } else {
-            client.resume_queue(&self.queue, &actor, &self.reason).await?;
+            client.resume_queue(&self.queue, &actor, &self.order.reason).await?;
         }
-        if self.view.json {
+        if self.order.view.json {
             say::json(&json!({ "queue": self.queue, "paused": pauses }))?;
         } else {
             say::line(format_args!("queue {}: {}", self.queue, if pauses { "paused" } else { "resumed" }));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use towpath::{BulkChange, Client, Payload, RetryError};
 
 use super::filter::BulkArgs;
-use super::{ActorArgs, ViewArgs, find_job};
+use super::{OrderArgs, find_job};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -28,18 +28,13 @@ pub(crate) struct RequeueCommand {
     even_succeeded: bool,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl RequeueCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         if self.input.is_some() && self.jobs.len() > 1 {
             let help = "requeue them one by one";
             return Err(CliError::usage("--input is for one job, and several are named".to_owned(), help));
@@ -52,8 +47,8 @@ impl RequeueCommand {
         let input = self.input.as_deref().map(read_input).transpose()?;
         let client = location.open().await?;
         if self.jobs.is_empty() {
-            let (actor, change) = (self.actor.name(), BulkChange::Requeue);
-            return self.bulk.run(&client, &change, (&actor, &self.reason), self.view.json).await;
+            let (actor, change) = (self.order.actor.name(), BulkChange::Requeue);
+            return self.bulk.run(&client, &change, (&actor, &self.order.reason), self.order.view.json).await;
         }
         let (mut lines, mut code) = (Vec::new(), exit::SUCCEEDED);
         for job in &self.jobs {
@@ -64,13 +59,13 @@ impl RequeueCommand {
             if !is_done {
                 code = exit::FAILED;
             }
-            if self.view.json {
+            if self.order.view.json {
                 lines.push(json!({ "id": job, "requeued": is_done, "outcome": outcome }));
             } else {
                 say::line(format_args!("job {job}: {outcome}"));
             }
         }
-        if self.view.json {
+        if self.order.view.json {
             say::json(&Value::Array(lines))?;
         }
         Ok(code)
@@ -86,7 +81,7 @@ impl RequeueCommand {
         let Some(job) = find_job(client, text).await? else {
             return Ok(Err("there is no such job or run; `towpath jobs` lists them".to_owned()));
         };
-        let mut requeue = client.requeue(job).by(&self.actor.name(), &self.reason);
+        let mut requeue = client.requeue(job).by(&self.order.actor.name(), &self.order.reason);
         if let Some(input) = input {
             requeue = requeue.payload(input);
         }

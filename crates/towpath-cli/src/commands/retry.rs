@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath::core::RetryRefusal;
 use towpath::{GraphId, NodeName, RetryError};
 
-use super::{ActorArgs, ViewArgs, tell_of_resume};
+use super::{OrderArgs, tell_of_resume};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -24,23 +24,18 @@ pub(crate) struct RetryCommand {
     /// Every node that has ended.
     #[arg(long)]
     all: bool,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl RetryCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         let from = self.from.as_deref().map(NodeName::new).transpose();
         let help = || format!("see its nodes with `towpath graph show {}{}`", self.graph, location.option());
         let from = from.map_err(|e| CliError::usage(format!("--from: {e}"), help()))?;
         let client = location.open().await?;
-        let retry = client.retry_graph(self.graph).by(&self.actor.name(), &self.reason);
+        let retry = client.retry_graph(self.graph).by(&self.order.actor.name(), &self.order.reason);
         let retry = match from {
             Some(node) => retry.from(node),
             None if self.all => retry.all(),
@@ -59,7 +54,7 @@ impl RetryCommand {
             }
             Err(refusal) => return Err(CliError::usage(refusal.to_string(), help())),
         };
-        if self.view.json {
+        if self.order.view.json {
             say::json(&json!({ "id": self.graph, "generation": retried.generation, "nodes": retried.nodes }))?;
         } else {
             let nodes = if retried.nodes == 1 { "1 node runs".into() } else { format!("{} nodes run", retried.nodes) };

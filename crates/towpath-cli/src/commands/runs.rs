@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath::Changed;
 use towpath::core::State;
 
-use super::{ActorArgs, ViewArgs};
+use super::OrderArgs;
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -46,13 +46,8 @@ struct Which {
     /// The run.
     #[arg(value_name = "RUN-ID")]
     run: String,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl Runs {
@@ -66,13 +61,13 @@ impl Runs {
 
 impl Which {
     async fn set(self, pauses: bool) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         let client = location.open().await?;
-        let actor = self.actor.name();
+        let actor = self.order.actor.name();
         let changed = if pauses {
-            client.pause_run(&self.run, &actor, &self.reason).await
+            client.pause_run(&self.run, &actor, &self.order.reason).await
         } else {
-            client.resume_run(&self.run, &actor, &self.reason).await
+            client.resume_run(&self.run, &actor, &self.order.reason).await
         };
         let help = format!("list the runs with `towpath jobs --runs{}`", location.option());
         let outcome = match changed.map_err(|e| CliError::usage(e.to_string(), help.clone()))? {
@@ -81,7 +76,7 @@ impl Which {
             Changed::Left(State::Ended(_)) => "had ended already",
             _ => return Err(CliError::usage(format!("there is no run {} in {}", self.run, location.shown()), help)),
         };
-        if self.view.json {
+        if self.order.view.json {
             say::json(&json!({ "run": self.run, "outcome": outcome }))?;
         } else {
             say::line(format_args!("run {}: {outcome}", self.run));

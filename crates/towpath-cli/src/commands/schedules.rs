@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use towpath::core::schedule::{Activity, StoredSchedule};
 use towpath::{Client, Timestamp};
 
-use super::{ActorArgs, ViewArgs};
+use super::{OrderArgs, ViewArgs};
 use crate::error::CliError;
 use crate::table::Table;
 use crate::{exit, say, words};
@@ -38,13 +38,8 @@ struct Named {
     /// The schedule.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Why, for the record.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
     #[command(flatten)]
-    actor: ActorArgs,
-    #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl SchedulesCommand {
@@ -69,9 +64,9 @@ enum Verb {
 
 impl Named {
     async fn change(self, verb: Verb) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         let client = location.open().await?;
-        let (name, actor, reason) = (&*self.name, self.actor.name(), &*self.reason);
+        let (name, actor, reason) = (&*self.name, self.order.actor.name(), &*self.order.reason);
         let schedules = client.schedules();
         let refused = |e: towpath::Error| CliError::failed("change the schedule", e);
         let mut job = None;
@@ -94,7 +89,7 @@ impl Named {
             Verb::Run => "triggered",
             Verb::Forget => "forgotten",
         };
-        match (self.view.json, job) {
+        match (self.order.view.json, job) {
             (true, _) => say::json(&json!({ "schedule": name, "outcome": outcome, "job": job }))?,
             (false, Some(job)) => say::line(format_args!("schedule {name} is {outcome}: job {job}")),
             (false, None) => say::line(format_args!("schedule {name} is {outcome}")),
