@@ -110,7 +110,13 @@ fn a_flow_is_restarted_as_a_new_one_and_resumed() {
     std::fs::write(folder.file("ready"), "").unwrap();
     assert_eq!(folder.run(&["run", "flow.toml"]).code, 0);
     let old = folder.newest_graph();
-    let answer = folder.json(&["restart", &old]);
+    let answer = folder.json(&["restart", &old, "--actor", "ann", "--reason", "once more"]);
+    let audit = &folder.json(&["audit"])[0];
+    assert_eq!(
+        (&audit["actor"], &audit["action"], &audit["reason"]),
+        (&"ann".into(), &"restart".into(), &"once more".into())
+    );
+    assert_eq!(audit["target"], old.as_str());
     let new = answer["id"].as_str().unwrap();
     assert_eq!(answer["restart_of"], old.as_str());
     assert_eq!(folder.run(&["resume", new]).code, 0);
