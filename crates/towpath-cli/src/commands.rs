@@ -235,7 +235,6 @@ impl ActorArgs {
     }
 }
 
-/// Tells of a part of a list that was left out.
 /// Says how a flow goes on that was put back, since only `towpath` runs it.
 async fn tell_of_resume(client: &Client, graph: GraphId, store_option: &str) -> Result<(), CliError> {
     let detail = client.inspect().graph(graph).await?;
@@ -245,6 +244,7 @@ async fn tell_of_resume(client: &Client, graph: GraphId, store_option: &str) -> 
     Ok(())
 }
 
+/// Tells of a part of a list that was left out.
 fn tell_of_more(shown: usize, limit: u32) {
     if shown >= limit as usize {
         crate::say::remark(format_args!("… the newest {limit}; more with --limit"));

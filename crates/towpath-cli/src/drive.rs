@@ -1,7 +1,7 @@
 //! A graph driven to its end in this process: a worker for its commands, and eyes on what becomes of its nodes.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -36,6 +36,16 @@ pub(crate) struct Drive<'a> {
     pub(crate) queues: Vec<(String, u16)>,
     /// What to add to a command of this binary so that it finds the store.
     pub(crate) store_option: String,
+    pub(crate) start: Start,
+}
+
+/// Since when the graph is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Since just now.
+    Anew,
+    /// Since an earlier process.
+    Resumed,
 }
 
 impl Drive<'_> {
@@ -44,7 +54,7 @@ impl Drive<'_> {
     /// # Errors
     /// The store cannot be used at all. While it only does not answer, this waits and says so.
     pub(crate) async fn run(self) -> Result<Outcome, CliError> {
-        let mut signals = Signals::listen()?;
+        let (mut signals, since) = (Signals::listen()?, Instant::now());
         let detail = self.client.inspect().graph(self.graph).await?;
         let detail =
             detail.ok_or_else(|| CliError::failed("find the graph", format!("{} is not stored", self.graph)))?;
@@ -85,8 +95,9 @@ impl Drive<'_> {
         let outcome = self.leave(outcome, worker, &mut signals, &hurry, &mut board, &mut events).await?;
         board.progress.finish();
         if let Outcome::Ended(end) = outcome {
-            let about = summary::About { graph: self.graph, end, took: &board.seen, store_option: &self.store_option };
-            about.print(self.client).await?;
+            let resumed = (self.start == Start::Resumed).then(|| since.elapsed());
+            let (graph, took, store_option) = (self.graph, &board.seen, &self.store_option);
+            summary::About { graph, end, resumed, took, store_option }.print(self.client).await?;
         }
         Ok(outcome)
     }

@@ -15,6 +15,8 @@ use crate::{say, words};
 pub(crate) struct About<'a> {
     pub(crate) graph: GraphId,
     pub(crate) end: GraphEnd,
+    /// How long ago it was resumed, if it was: since its enqueue it may have lain for days.
+    pub(crate) resumed: Option<Duration>,
     /// How long commands took that ended here.
     pub(crate) took: &'a HashMap<JobId, Duration>,
     /// What to add to a command so that it finds the store.
@@ -49,12 +51,25 @@ impl About<'_> {
                 self.store_option, self.graph
             ));
         }
-        say::line(format_args!("{} {}{}: {}", detail.line.name, self.end, took(&detail), counts(&detail.nodes)));
+        say::line(format_args!("{} {}{}: {}", detail.line.name, self.end, self.time(&detail), counts(&detail.nodes)));
         Ok(())
     }
 }
 
-/// A table of nodes.
+impl About<'_> {
+    /// How long it took, or what there is to say of that.
+    fn time(&self, detail: &GraphDetail) -> String {
+        let line = &detail.line;
+        match (self.resumed, line.ended_at) {
+            (Some(ago), _) => format!(" {} after it was resumed", words::duration(ago)),
+            // When the last generation began is not kept.
+            (None, Some(at)) if line.generation == 1 => format!(" in {}", words::duration(at.since(line.created_at))),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A table of nodes, and of undos behind them in the order in which they have begun, or will.
 pub(crate) fn nodes(
     detail: &GraphDetail,
     nodes: &[&NodeLine],
@@ -63,7 +78,10 @@ pub(crate) fn nodes(
 ) -> Table {
     let now = words::here_and_now();
     let mut table = Table::new(&["node", "state", "attempts", "time", "cause"]);
-    for node in nodes {
+    let (mut undos, others): (Vec<&NodeLine>, Vec<&NodeLine>) = nodes.iter().partition(|node| node.guards.is_some());
+    undos.reverse();
+    undos.sort_by_key(|undo| (undo.started_at.is_none(), undo.started_at));
+    for node in others.into_iter().chain(undos) {
         let held = || node.started_at.zip(node.ended_at).map(|(from, to)| to.since(from));
         let took = seen.get(&node.job).copied().or_else(held).map(words::duration);
         let error = errors.get(&node.job).and_then(|e| e.error.as_deref());
@@ -117,11 +135,6 @@ fn shown(nodes: &[NodeLine]) -> (Vec<&NodeLine>, usize) {
     let rest: Vec<&NodeLine> = nodes.iter().copied().filter(|n| n.state != State::Ended(End::Succeeded)).collect();
     let left_out = nodes.len() - rest.len();
     (rest, left_out)
-}
-
-fn took(detail: &GraphDetail) -> String {
-    let line = &detail.line;
-    line.ended_at.map(|at| format!(" in {}", words::duration(at.since(line.created_at)))).unwrap_or_default()
 }
 
 /// How many nodes stand how, in the order of the lifecycle, and behind them how the undos do that were needed.

@@ -1,6 +1,6 @@
 //! Short names for ids: a script says `a` or `g/b`, the store sees an id that follows from the name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use towpath_core::{GraphId, Incarnation, JobId};
 
@@ -8,6 +8,7 @@ use towpath_core::{GraphId, Incarnation, JobId};
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     known: HashMap<String, String>,
+    graphs: BTreeSet<String>,
 }
 
 impl Names {
@@ -29,9 +30,15 @@ impl Names {
     /// The id of a graph.
     pub(crate) fn graph(&mut self, name: &str) -> GraphId {
         let id = GraphId::from_bytes(bytes("graph", name));
+        self.graphs.insert(name.to_owned());
         self.known.insert(id.to_string(), name.to_owned());
         self.known.insert(JobId::end_of(id).to_string(), format!("{name}/end"));
         id
+    }
+
+    /// The names of all graphs.
+    pub(crate) fn graphs(&self) -> impl Iterator<Item = &str> {
+        self.graphs.iter().map(String::as_str)
     }
 
     /// The life of a worker.
@@ -48,6 +55,7 @@ impl Names {
 
     /// Takes over the names that others have used.
     pub(crate) fn learn(&mut self, other: &Self) {
+        self.graphs.extend(other.graphs.iter().cloned());
         self.known.extend(other.known.iter().map(|(id, name)| (id.clone(), name.clone())));
     }
 

@@ -27,7 +27,7 @@ pub use picture::Picture;
 pub use policy::{GraphRetry, RetryLater, Tries};
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
-pub use restart::restart;
+pub use restart::{Restart, restart};
 pub use retry::{RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, plan_retry};
 pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};

@@ -292,6 +292,11 @@ begin
     values (new_graph, new_id, g->>'name', g->>'rules', (g->>'codec')::smallint,
       case when g ? 'codec' then towpath.payload_of(g) end, total - 1, jsonb_array_length(g->'edges'),
       (g->>'restart_of')::uuid, now_us);
+    if g ? 'restart' then
+      insert into towpath.audit (key, at, actor, reason, action, target, outcome)
+      select nextval('towpath.key'), now_us, r->>'actor', r->>'reason', r->>'action', g->>'restart_of', r->>'outcome'
+      from (select g->'restart' as r) as x;
+    end if;
     insert into towpath.job (key, enqueued_at, graph, delay_us, due_at, deadline, id, lane, priority, codec, input,
       rules, tags, headers, parents, run)
     select keys[x.place], now_us, new_graph, (j->>'delay_us')::bigint, (j->>'due_at')::bigint,

@@ -45,7 +45,7 @@ with served as materialized (
   left join towpath.stop s on s.graph = j.graph
     -- A run that has begun obeys a cancel, or a failure beside it, with its handler.
     and (s.reason not in (0, 3) or not exists (
-      select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
+      select 1 from towpath.run u where u.job = j.key and u.entries > 0))
   left join towpath.node n on n.job = case when s.reason in (0, 3) then p.job end
 ), held as (
   insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,

@@ -15,6 +15,6 @@ from gone g
 join towpath.job j on j.key = g.job
 left join towpath.stop s on s.graph = j.graph
   and (s.reason not in (0, 3) or not exists (
-    select 1 from towpath.run u where u.job = j.key and (u.entries > 0 or u.chapter > 1)))
+    select 1 from towpath.run u where u.job = j.key and u.entries > 0))
 left join towpath.node n on n.job = case when s.reason in (0, 3) then g.job end
 returning job

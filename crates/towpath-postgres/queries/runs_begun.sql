@@ -4,6 +4,6 @@
 select u.job, u.id
 from towpath.run u
 where u.job = any($1::bigint[])
-  and (u.entries > 0 or u.chapter > 1
+  and (u.entries > 0
     or exists (select 1 from towpath.running r where r.job = u.job and r.decide = 0))
   and not exists (select 1 from towpath.ended x where x.job = u.job)

@@ -6,7 +6,7 @@ from towpath.node n join towpath.job j on j.key = n.job
 where n.graph = (select graph from towpath.graph where id = $1::uuid) and n.role & 24 = 0
   and (n.phase = 2 or exists (select 1 from towpath.undecided u where u.job = n.job))
   and not exists (select 1 from towpath.running r where r.job = n.job)
-  and not exists (select 1 from towpath.run u where u.job = n.job and (u.entries > 0 or u.chapter > 1))
+  and not exists (select 1 from towpath.run u where u.job = n.job and u.entries > 0)
   and not exists (select 1 from towpath.ended x where x.job = n.job)
 order by n.job
 limit $2::int

@@ -1,12 +1,10 @@
 -- What a plan asks of the nodes of a graph, `end` left out.
--- $1 bigint graph (key). Returns job (key), id, name, role, has_journal, state, cause (JSON), ended_at (us), by job.
+-- $1 bigint graph (key). Returns job (key), id, name, role, state, cause (JSON), ended_at (us), by job.
 -- No locks.
--- Index: node (graph, name), job (key), run (job), ended (job).
-select n.job, j.id, n.name, n.role, coalesce(u.entries > 0 or u.chapter > 1, false) as has_journal, x.state, x.cause,
-  x.ended_at
+-- Index: node (graph, name), job (key), ended (job).
+select n.job, j.id, n.name, n.role, x.state, x.cause, x.ended_at
 from towpath.node n
 join towpath.job j on j.key = n.job
-left join towpath.run u on u.job = n.job
 left join towpath.ended x on x.job = n.job
 where n.graph = $1::bigint and n.role & 8 = 0
 order by n.job

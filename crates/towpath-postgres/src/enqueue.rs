@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, JobId, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, RunId, Timestamp, Wiring,
+    Due, GraphId, JobId, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Restart, RunId, Timestamp, Wiring,
 };
 use uuid::Uuid;
 
@@ -419,6 +419,7 @@ pub(crate) struct Growth<'a> {
     nodes: Nodes<'a>,
     edges: Edges<'a>,
     undos: Undos,
+    restarts: Vec<(&'a Restart, GraphId)>,
     /// How many jobs there are.
     count: usize,
 }
@@ -452,8 +453,9 @@ impl<'a> Growth<'a> {
             // `end` is not counted.
             nodes: stored(graph.nodes().len() as u32) - 1,
             edges: stored(graph.edges().len() as u32),
-            restart_of: graph.restart_of().map(|id| id.as_uuid()),
+            restart_of: graph.restart().map(|restart| restart.of.as_uuid()),
         });
+        self.restarts.extend(graph.restart().map(|restart| (restart, graph.id())));
         let new = Stored { key, first_edge: 0, end: 0, parents: HashMap::new(), depths: HashMap::new() };
         self.grow(inner, &new, graph.nodes(), graph.edges(), keys, written)
     }
@@ -526,6 +528,10 @@ impl<'a> Growth<'a> {
             self.edges.run(session, Query::InsertEdges, &[]),
         )
         .await?;
+        for (Restart { of, actor, reason }, id) in &self.restarts {
+            let line = [vec![Restart::ACTION.to_owned()], vec![of.to_string()], vec![Restart::outcome(*id)]];
+            session.run(Query::Audit, &[&now, actor, reason, &line[0], &line[1], &line[2]]).await?;
+        }
         let Some(row) = jobs.first() else { return Ok(()) };
         if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(self.count) {
             return Err(Fault::Again("a job was written meanwhile"));

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use towpath_core::store::{Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Clash, Codec, Due, GraphId, JobId, KeyHolder, NewJob, ParentRef, Payload, PreparedGraph, PreparedNode, Role, RunId,
-    Timestamp, Unique, UniqueKey, Wiring, micros,
+    Clash, Codec, Due, GraphId, JobId, KeyHolder, NewJob, ParentRef, Payload, PreparedGraph, PreparedNode, Restart,
+    Role, RunId, Timestamp, Unique, UniqueKey, Wiring, micros,
 };
 use uuid::Uuid;
 
@@ -236,7 +236,15 @@ fn graph_value(inner: &Inner, graph: &PreparedGraph) -> Result<Value, Fault> {
     fields.put("graph", graph.id().to_string());
     fields.put("name", graph.name().as_str());
     fields.maybe("rules", graph.rules_to_store());
-    fields.maybe("restart_of", graph.restart_of().map(|id| id.to_string()));
+    if let Some(Restart { of, actor, reason }) = graph.restart() {
+        fields.put("restart_of", of.to_string());
+        fields.put(
+            "restart",
+            json!({
+                "actor": actor, "reason": reason, "action": Restart::ACTION, "outcome": Restart::outcome(graph.id()),
+            }),
+        );
+    }
     if let Some(input) = graph.input() {
         fields.payload(input);
     }

@@ -193,6 +193,7 @@ queries! {
     RearmFreed = "rearm_freed" (INT8_ARRAY);
     RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
     RearmLook = "rearm_look" (INT8_ARRAY);
+    RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);
     RearmStopped = "rearm_stopped" (INT8_ARRAY);
     RearmTake = "rearm_take" (INT8_ARRAY, INT8);
     RearmUncount = "rearm_uncount" (INT8_ARRAY);

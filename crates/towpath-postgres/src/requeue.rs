@@ -26,11 +26,7 @@ impl Orders<'_> {
         let has_journal = match row.try_get::<_, Option<&str>>(4)? {
             Some(_) => {
                 let rows = session.run(Query::RunLook, &[&vec![job], &vec![false]]).await?;
-                rows.first().is_some_and(|row| {
-                    let chapter: Result<i32, _> = row.try_get(1);
-                    let entries: Result<i32, _> = row.try_get(2);
-                    chapter.is_ok_and(|chapter| chapter > 1) || entries.is_ok_and(|entries| entries > 0)
-                })
+                rows.first().is_some_and(|row| row.try_get::<_, i32>(2).is_ok_and(|entries| entries > 0))
             }
             None => false,
         };

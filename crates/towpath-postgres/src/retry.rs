@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use towpath_core::store::{Change, Changed, DueRetries};
+use towpath_core::store::{CancelNote, Change, Changed, DueRetries, Parent};
 use towpath_core::{
     Condition, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying,
     Role, State, StopReason, Timestamp, Tries, defaults,
@@ -141,7 +141,16 @@ impl Orders<'_> {
         let locked: Vec<i64> = keys.iter().copied().chain([end]).collect();
         lock_nodes(session, &locked).await?;
 
-        let ended = keys_of(&session.run(Query::RearmLook, &[&keys]).await?)?;
+        let (mut ended, mut begun): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+        for row in session.run(Query::RearmLook, &[&keys]).await? {
+            ended.push(row.try_get(0)?);
+            if row.try_get(1)? {
+                begun.push(row.try_get(0)?);
+            }
+        }
+        if !begun.is_empty() {
+            session.run(Query::RearmRuns, &[&begun, &CancelNote::NAME, &Parent::PREFIX]).await?;
+        }
         session.run(Query::RearmUncount, &[&ended]).await?;
         session.run(Query::RearmTake, &[&ended, &self.now]).await?;
         let held: Vec<i64> = ended.iter().filter(|job| held.contains(job)).copied().collect();
@@ -203,9 +212,6 @@ impl Orders<'_> {
             Some(State::Ended(_)) => {}
             Some(state) => return Ok(Changed::Left(state)),
         }
-        if session.run(Query::RearmLook, &[&vec![job]]).await?.is_empty() {
-            return Ok(Changed::HasBegun);
-        }
         session.run(Query::EditInput, &[&job, &input.codec.code(), &&input.bytes[..]]).await?;
         Ok(Changed::Edited)
     }
@@ -254,11 +260,11 @@ pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<R
 }
 
 fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
-    let ended = match row.try_get::<_, Option<i16>>(5)? {
+    let ended = match row.try_get::<_, Option<i16>>(4)? {
         Some(code) => Some(RetryNodeEnd {
             end: end(code)?,
-            cause: parsed(row.try_get(6)?),
-            at: Timestamp::from_micros(row.try_get(7)?),
+            cause: parsed(row.try_get(5)?),
+            at: Timestamp::from_micros(row.try_get(6)?),
         }),
         None => None,
     };
@@ -266,7 +272,6 @@ fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
         job: JobId::from(row.try_get::<_, Uuid>(1)?),
         name: NodeName::from_stored(row.try_get(2)?),
         role: Role::from_bits(row.try_get(3)?),
-        has_journal: row.try_get(4)?,
         ended,
     })
 }

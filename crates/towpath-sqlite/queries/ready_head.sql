@@ -16,7 +16,7 @@ select
                 and ifnull(n.role & case s.reason when 3 then 80 else 16 end, 0) = 0
                 and (
                     s.reason not in (0, 3)
-                    or not exists (select 1 from run u where u.job = j.key and (u.entries > 0 or u.chapter > 1))
+                    or not exists (select 1 from run u where u.job = j.key and u.entries > 0)
                 )
         )
 from ready r

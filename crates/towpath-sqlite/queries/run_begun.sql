@@ -5,5 +5,5 @@
 select u.id
 from run u
 where u.job = ?1
-    and (u.entries > 0 or u.chapter > 1 or exists (select 1 from running r where r.job = u.job and r.decide = 0))
+    and (u.entries > 0 or exists (select 1 from running r where r.job = u.job and r.decide = 0))
     and not exists (select 1 from ended e where e.job = u.job)

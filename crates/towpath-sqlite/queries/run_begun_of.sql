@@ -7,6 +7,6 @@ from node n
 join run u on u.job = n.job
 where n.graph = ?1
     and n.role & ?2 = 0
-    and (u.entries > 0 or u.chapter > 1 or exists (select 1 from running r where r.job = u.job and r.decide = 0))
+    and (u.entries > 0 or exists (select 1 from running r where r.job = u.job and r.decide = 0))
     and not exists (select 1 from ended e where e.job = u.job)
 order by n.job

@@ -11,7 +11,7 @@ left join stop s on s.graph = g.graph
 where g.id = ?1
     and s.reason is not ?2
     and n.role & ?3 = 0
-    and not exists (select 1 from run u where u.job = n.job and (u.entries > 0 or u.chapter > 1))
+    and not exists (select 1 from run u where u.job = n.job and u.entries > 0)
     and (
         exists (select 1 from undecided u where u.job = n.job)
         or (

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rusqlite::params;
 use towpath_core::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal};
 use towpath_core::{
-    Due, GraphId, KeyHolder, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Role, RunId, Standing, Wiring,
+    Due, GraphId, KeyHolder, NewJob, NodeName, PreparedEdge, PreparedGraph, PreparedNode, Restart, Role, RunId,
+    Standing, Wiring,
 };
 
 use crate::error::Fault;
@@ -167,9 +168,14 @@ impl Tx<'_, '_> {
             input.map(|payload| payload.codec.code()),
             input.map(|payload| &payload.bytes[..]),
             self.now_us(),
-            graph.restart_of().map(|id| id.as_bytes().to_vec()),
+            graph.restart().map(|restart| restart.of.as_bytes().to_vec()),
         ];
         self.db.run(Query::GraphInsert, row)?;
+        if let Some(Restart { of, actor, reason }) = graph.restart() {
+            let (key, of, outcome) = (self.draw()?, of.to_string(), Restart::outcome(id));
+            let row = params![key, self.now_us(), actor, reason, Restart::ACTION, of, outcome];
+            self.db.run(Query::AuditInsert, row)?;
+        }
         let mut growth = Growth { graph: key, first: 0, end: None, parents: HashMap::new(), depths: HashMap::new() };
         let new = match self.grow(&mut growth, graph.nodes(), graph.edges())? {
             Ok(new) => new,

@@ -34,6 +34,7 @@ queries! {
     ArrivalLook = "arrival_look",
     ArrivalSame = "arrival_same",
     ArrivalTaken = "arrival_taken",
+    ArrivalUntell = "arrival_untell",
     AttemptDelete = "attempt_delete",
     AttemptInsert = "attempt_insert",
     AttemptList = "attempt_list",

@@ -15,7 +15,7 @@ impl Tx<'_, '_> {
             return Ok(Changed::Unknown);
         };
         let job = facts.key;
-        let has_journal = self.run_head(job)?.is_some_and(|run| run.entries > 0 || run.chapter > 1);
+        let has_journal = self.run_head(job)?.is_some_and(|run| run.entries > 0);
         let counters = match self.state(job)? {
             State::Ended(_) if facts.graph.is_some() => return Ok(Changed::OfGraph),
             State::Ended(_) if has_journal => return Ok(Changed::HasBegun),

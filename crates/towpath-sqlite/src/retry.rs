@@ -6,8 +6,8 @@ use std::time::Duration;
 use rusqlite::params;
 use towpath_core::store::{Change, Changed, DueRetries, Order};
 use towpath_core::{
-    Condition, End, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView,
-    Retrying, Role, Standing, State, StopReason, Timestamp, Tries, defaults,
+    Condition, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying,
+    Role, Standing, State, StopReason, Timestamp, Tries, defaults,
 };
 
 use crate::db::Db;
@@ -60,8 +60,7 @@ impl Tx<'_, '_> {
 
     /// How a graph stands to its policy of retries.
     pub(crate) fn tries(&mut self, graph: i64) -> Result<Tries, Fault> {
-        let ends = [End::Dead, End::Quarantined, End::Cancelled].map(End::code);
-        self.db.one(Query::GraphTries, params![graph, ends[0], ends[1], ends[2], Role::UNDO.bits()], |row| {
+        self.db.one(Query::GraphTries, params![graph, Role::UNDO.bits()], |row| {
             let stop = row.get::<_, Option<i16>>(1)?.map(rows::stop_reason).transpose()?;
             Ok(Tries { generation: row.get(0)?, stop, is_barred: row.get(2)? })
         })
@@ -133,12 +132,9 @@ impl Tx<'_, '_> {
         Ok(Changed::Rearmed { nodes: rearmed })
     }
 
-    /// Whether the node was to be re-armed: it had ended, and is no run with a journal.
+    /// Whether the node was to be re-armed: it had ended.
     fn rearm_node(&mut self, facts: &Facts, children: &mut BTreeSet<i64>) -> Result<bool, Fault> {
         let job = facts.key;
-        if self.run_head(job)?.is_some_and(|run| run.entries > 0 || run.chapter > 1) {
-            return Ok(false);
-        }
         let ended =
             self.db.maybe(Query::EndedVerdict, [job], |row| Ok((rows::end(row.get(0)?)?, rows::labels(row, 1)?)))?;
         let Some((how, branches)) = ended else { return Ok(false) };
@@ -149,6 +145,7 @@ impl Tx<'_, '_> {
             children.insert(edge.child);
         }
         let counters = self.leave_end(facts)?;
+        self.begin_anew(job)?;
         self.wait_anew(job, counters.map_or(0, |counters| counters.attempt))?;
         Ok(true)
     }
@@ -212,9 +209,6 @@ impl Tx<'_, '_> {
             State::Ended(_) => {}
             state => return Ok(Changed::Left(state)),
         }
-        if self.run_head(job)?.is_some_and(|run| run.entries > 0 || run.chapter > 1) {
-            return Ok(Changed::HasBegun);
-        }
         self.db.run(Query::JobInput, params![job, input.codec.code(), &input.bytes[..]])?;
         Ok(Changed::Edited)
     }
@@ -252,9 +246,9 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
 
 fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
     let name: String = row.get(2)?;
-    let ended = match row.get::<_, Option<i16>>(5)? {
+    let ended = match row.get::<_, Option<i16>>(4)? {
         Some(code) => {
-            Some(RetryNodeEnd { end: rows::end(code)?, cause: rows::cause(row, 6)?, at: rows::instant(row, 7)? })
+            Some(RetryNodeEnd { end: rows::end(code)?, cause: rows::cause(row, 5)?, at: rows::instant(row, 6)? })
         }
         None => None,
     };
@@ -262,7 +256,6 @@ fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
         job: rows::job_id(row, 1)?,
         name: NodeName::from_stored(&name),
         role: Role::from_bits(row.get(3)?),
-        has_journal: row.get(4)?,
         ended,
     };
     Ok((row.get(0)?, node))

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
-use towpath_core::store::{Arrival, Closing, Counters, Ending, Hint, Move, Renewal, RunHead, Settle, Settled, Showing};
+use towpath_core::store::{
+    Arrival, CancelNote, Closing, Counters, Ending, Hint, Move, Parent, Renewal, RunHead, Settle, Settled, Showing,
+};
 use towpath_core::{Cause, End, Fence, Incarnation, Payload, Timestamp, defaults, fault};
 
 use crate::error::Fault;
@@ -162,9 +164,7 @@ impl Tx<'_, '_> {
         let Renewal { first, taken, counters } = renewal;
         let job = facts.key;
         let Some(old) = self.run_head(job)? else { return Ok(()) };
-        self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
-        let run = RunHead { chapter: old.chapter + 1, entries: 0, ..old };
-        self.db.run(Query::RunRenew, params![job, run.chapter])?;
+        let run = self.next_chapter(job, old)?;
         self.append_entries(job, &run, std::slice::from_ref(first))?;
         let old = (self.now - defaults::KEEP_ANSWER).as_micros();
         let passing = params![job, Showing::PASSING.to_string(), Showing::PAST_PASSING.to_string(), old];
@@ -175,6 +175,23 @@ impl Tx<'_, '_> {
             }
         }
         self.make_ready(job, facts.place, *counters)
+    }
+
+    /// Lets a run's next chapter have an empty journal. The one before is kept, older ones go.
+    fn next_chapter(&mut self, job: i64, old: RunHead) -> Result<RunHead, Fault> {
+        self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
+        let run = RunHead { chapter: old.chapter + 1, entries: 0, ..old };
+        self.db.run(Query::RunRenew, params![job, run.chapter])?;
+        Ok(run)
+    }
+
+    /// Lets an ended run that has begun be one that has not: its next chapter is empty, and what the engine has told it
+    /// goes. What it was sent is there again.
+    pub(crate) fn begin_anew(&mut self, job: i64) -> Result<(), Fault> {
+        let Some(old) = self.run_head(job)?.filter(|run| run.entries > 0) else { return Ok(()) };
+        let run = self.next_chapter(job, old)?;
+        self.db.run(Query::ArrivalUntell, params![run.id.as_str(), CancelNote::NAME, Parent::PREFIX])?;
+        Ok(())
     }
 
     fn held(&mut self, worker: i64, item: &Settle) -> Result<Option<Held>, Fault> {

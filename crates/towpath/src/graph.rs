@@ -167,8 +167,8 @@ impl GraphBuilder {
     /// its next generation, what failed runs again in place with what was skipped because of it, as by
     /// [`Client::retry_graph`]; what succeeded stays. It is retried before its undos: they run once the last try has failed.
     ///
-    /// A graph that was cancelled is not retried, and neither is one in which a durable function failed that had begun: its
-    /// journal would be replayed to the same end.
+    /// A graph that was cancelled is not retried. A durable function that failed begins again from its input, with the signals
+    /// that it was sent.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};

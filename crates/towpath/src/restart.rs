@@ -17,13 +17,13 @@ impl Client {
     /// # async fn f(client: towpath::Client, graph: towpath::GraphId) -> Result<(), Box<dyn std::error::Error>> {
     /// // An id drawn before makes it idempotent.
     /// let id = towpath::Client::new_graph_id();
-    /// let again = client.restart_graph(graph).id(id).await?;
+    /// let again = client.restart_graph(graph).id(id).by("ann", "the feed was wrong").await?;
     /// println!("{}", client.wait_graph(again).await?);
     /// # Ok(())
     /// # }
     /// ```
     pub fn restart_graph(&self, graph: GraphId) -> RestartBuilder<'_> {
-        RestartBuilder { client: self, graph, id: None }
+        RestartBuilder { client: self, graph, id: None, by: ("client".to_owned(), String::new()) }
     }
 }
 
@@ -33,12 +33,19 @@ pub struct RestartBuilder<'c> {
     client: &'c Client,
     graph: GraphId,
     id: Option<GraphId>,
+    by: (String, String),
 }
 
 impl RestartBuilder<'_> {
     /// Uses an id drawn before ([`Client::new_graph_id`]): restarted twice under it, it is one graph.
     pub fn id(mut self, id: GraphId) -> Self {
         self.id = Some(id);
+        self
+    }
+
+    /// Says who wants it and why, for the audit.
+    pub fn by(mut self, actor: &str, reason: &str) -> Self {
+        self.by = (actor.into(), reason.into());
         self
     }
 
@@ -51,7 +58,7 @@ impl RestartBuilder<'_> {
             return Ok(id);
         }
         let content = self.client.store().content(of).await?.ok_or(RestartError::UnknownGraph { id: of })?;
-        let graph = restart(content, id).map_err(Error::Graph)?;
+        let graph = restart(content, id, &self.by.0, &self.by.1).map_err(Error::Graph)?;
         // It has no unique key, so no other graph can stand in its place.
         self.client.enqueue_item(Item::Graph(Box::new(graph))).await?;
         Ok(id)

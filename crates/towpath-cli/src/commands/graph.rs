@@ -121,7 +121,7 @@ impl Show {
             CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)
         })?;
         let format = if self.view.json { Format::Json } else { self.format };
-        let picture = Picture::of_stored(&detail);
+        let picture = Picture::of_stored(&detail, words::here_and_now());
         match format {
             Format::Text => {}
             Format::Mermaid => say::text(&picture.mermaid()),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use towpath::core::State;
-use towpath::core::store::{AttemptLine, JobDetail, PauseLine, RunLine, Showing, Shown};
+use towpath::core::store::{AttemptLine, AttemptOutcome, JobDetail, JobLine, PauseLine, RunLine, Showing, Shown};
 
 use super::{ViewArgs, find_job, json};
 use crate::commands::journal::{self, Open};
@@ -97,7 +97,7 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served, store_op
     if let Some(cause) = &detail.cancel {
         field("cancel", cause.to_string());
     }
-    field("attempts", format!("{}, {} failed", line.counters.attempt, line.counters.failures));
+    field("attempts", tries(line, attempts));
     field("enqueued", words::instant(line.enqueued_at));
     for (name, at) in
         [("due", line.due), ("deadline", detail.deadline), ("started", line.started_at), ("ended", line.ended_at)]
@@ -120,6 +120,20 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served, store_op
             say::line(log.trim_end());
         }
     }
+}
+
+/// How often it was tried, and how many failures count against it: once it is put back, those before do no more.
+fn tries(line: &JobLine, attempts: &[AttemptLine]) -> String {
+    let is_failure = |attempt: &&AttemptLine| {
+        matches!(attempt.outcome, AttemptOutcome::Failed | AttemptOutcome::Panicked | AttemptOutcome::TimedOut)
+    };
+    let (attempt, failures) = (line.counters.attempt, line.counters.failures);
+    let since = if attempts.iter().filter(is_failure).count() as u64 > u64::from(failures) {
+        " since it was put back"
+    } else {
+        ""
+    };
+    format!("{attempt}, {failures} failed{since}")
 }
 
 fn print_run(run: &RunLine, about: &json::About<'_>, parked: bool) {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 use towpath::{GraphId, RestartError};
 
-use super::{ViewArgs, tell_of_resume};
+use super::{OrderArgs, tell_of_resume};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -20,14 +20,14 @@ pub(crate) struct RestartCommand {
     #[arg(long, value_name = "ID")]
     id: Option<GraphId>,
     #[command(flatten)]
-    view: ViewArgs,
+    order: OrderArgs,
 }
 
 impl RestartCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.order.view.store.found()?;
         let client = location.open().await?;
-        let restart = client.restart_graph(self.graph);
+        let restart = client.restart_graph(self.graph).by(&self.order.actor.name(), &self.order.reason);
         let restart = match self.id {
             Some(id) => restart.id(id),
             None => restart,
@@ -41,7 +41,7 @@ impl RestartCommand {
             }
             Err(refusal) => return Err(CliError::failed("restart the graph", refusal)),
         };
-        if self.view.json {
+        if self.order.view.json {
             say::json(&json!({ "id": id, "restart_of": self.graph }))?;
         } else {
             say::line(format_args!("graph {id} is a restart of {}", self.graph));

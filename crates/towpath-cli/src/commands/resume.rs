@@ -7,6 +7,7 @@ use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, Page};
 use towpath::{Client, GraphId};
 
 use super::{DriveArgs, StoreArgs};
+use crate::drive::Start;
 use crate::error::CliError;
 use crate::flow::{FlowFile, FlowSource};
 use crate::{exit, say, summary, words};
@@ -52,12 +53,12 @@ impl Resume {
         let source = source(&detail)?;
         if let Some(end) = detail.line.end {
             let (took, store_option) = (&HashMap::new(), location.option());
-            summary::About { graph, end, took, store_option: &store_option }.print(&client).await?;
+            summary::About { graph, end, resumed: None, took, store_option: &store_option }.print(&client).await?;
             return Ok(exit::of(end));
         }
         tell_of_change(&source);
         say::line(format_args!("resuming {} ({}): {}", detail.line.name, graph, summary::counts(&detail.nodes)));
-        super::run::drive(&client, &location, graph, &source, self.drive.parallel()).await
+        super::run::drive(&client, &location, graph, &source, self.drive.parallel(), Start::Resumed).await
     }
 }
 

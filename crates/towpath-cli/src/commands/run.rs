@@ -9,7 +9,7 @@ use towpath::core::store::{GraphFilter, Page};
 use towpath::{Client, GraphId};
 
 use super::{ActorArgs, DriveArgs, ParamArgs, StoreArgs};
-use crate::drive::{Drive, Outcome};
+use crate::drive::{Drive, Outcome, Start};
 use crate::error::CliError;
 use crate::exit;
 use crate::flow::{FlowFile, FlowSource, queues_of};
@@ -52,7 +52,7 @@ impl Run {
         // Before anything runs: whoever is killed can read here how to go on.
         let option = location.option();
         say::line(format_args!("{name} is graph {graph} now; if this ends early: towpath resume{option} {graph}"));
-        drive(&client, &location, graph, &source, self.drive.parallel()).await
+        drive(&client, &location, graph, &source, self.drive.parallel(), Start::Anew).await
     }
 }
 
@@ -73,6 +73,7 @@ pub(super) async fn drive(
     graph: GraphId,
     source: &FlowSource,
     parallel: u16,
+    start: Start,
 ) -> Result<u8, CliError> {
     let groups = location.groups();
     let left = groups.clear_dead().await.map_err(|e| CliError::failed("stop what a dead process left running", e))?;
@@ -85,7 +86,8 @@ pub(super) async fn drive(
     let store_option = location.option();
     let queues = queues_of(graph, source);
     tell_of_waits(client, graph, &store_option).await?;
-    let drive = Drive { client, graph, groups: groups.clone(), parallel, queues, store_option: store_option.clone() };
+    let (own, store_option_of) = (groups.clone(), store_option.clone());
+    let drive = Drive { client, graph, groups: own, parallel, queues, store_option: store_option_of, start };
     let driven = drive.run().await;
     groups.leave();
     match driven? {

@@ -47,8 +47,19 @@ pub(super) fn read(text: &str, default_name: &str, folder: &Path) -> Result<Draf
         false => errors.len(),
     };
     let errors: Vec<toml::de::Error> = errors.into_iter().take(last.saturating_add(1)).collect();
-    let problems: Vec<Problem> =
-        errors.iter().filter(|e| !is_consequence(text, e, &errors)).map(|e| syntax(text, e)).collect();
+    let mut unclosed: Vec<Range<usize>> = Vec::new();
+    let mut problems: Vec<Problem> = Vec::new();
+    for error in errors.iter().filter(|e| !is_consequence(text, e, &errors)) {
+        match unclosed_in(text, error) {
+            Some(line) if unclosed.contains(&line) => {}
+            Some(line) => {
+                let problem = Problem::new("the file is not TOML").at(line.clone(), "a text here has no closing `\"`");
+                problems.push(problem.help("see https://toml.io for how TOML is written"));
+                unclosed.push(line);
+            }
+            None => problems.push(syntax(text, error)),
+        }
+    }
     if !readable {
         return Err(problems);
     }
@@ -185,6 +196,18 @@ fn is_consequence(text: &str, error: &toml::de::Error, all: &[toml::de::Error]) 
         return false;
     };
     all.iter().filter(|e| is_duplicate(e)).filter_map(|e| e.span()).any(|other| header.contains(&other.start))
+}
+
+/// The line in which a quote is missing, if that explains the error: what follows is then read as a text and a text as what
+/// follows, so what the parser says of it tells nobody anything.
+fn unclosed_in(text: &str, error: &toml::de::Error) -> Option<Range<usize>> {
+    let start = error.span().filter(|_| !is_duplicate(error))?.start;
+    let line = line_at(text, text.get(..start)?.trim_end().len());
+    let written = text.get(line.clone())?;
+    let is_quote = |&(at, _): &(usize, &str)| !written.get(..at).is_some_and(|before| before.ends_with('\\'));
+    let is_odd = written.match_indices('"').filter(is_quote).count() % 2 == 1;
+    let indent = written.len() - written.trim_start().len();
+    (is_odd && !written.contains("\"\"\"")).then(|| line.start + indent..line.start + written.trim_end().len())
 }
 
 fn syntax(text: &str, error: &toml::de::Error) -> Problem {

@@ -24,6 +24,7 @@ macro_rules! refused {
 
 refused! {
     unclosed_array: "name = \"x\"\n[node.a]\nexec = [\"echo\", \"1\"\n[node.b]\nafter = [\"a\"]\nexec = [\"true\"]\n";
+    unclosed_text: "[node.a]\nexec = [\n  \"sh\",\n  \"-c,\n  \"echo\",\n]\n[node.b]\nexec = [\"sh, \"-c\"]\n";
     no_condition: "[node.a]\nif = \"1 + 1\"\nexec = [\"true\"]\n";
     not_above: "[node.a]\nexec = [\"true\"]\n[node.b]\nif = \"outputs.a > 1\"\nexec = [\"true\"]\n";
     not_toml: "name = \"x\"\n[node.a\nexec = [\"true\"]\n";

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde::{Deserialize, Serialize};
 use towpath::{Client, Context, Failure, Job, Worker};
 
-use crate::{Folder, wait_until};
+use crate::{Folder, steady, wait_until};
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "halve", output = u64, attempts = 1)]
@@ -71,7 +71,13 @@ fn a_flow_is_retried_in_place_and_resumed() {
     let retried = folder.run(&["retry", &graph, "--reason", "the file is there"]);
     let told = format!("graph {graph}: 2 nodes run again, in generation 2\ncarry on with: towpath resume {graph}\n");
     assert_eq!((retried.code, retried.stdout), (0, told));
-    assert_eq!(folder.run(&["resume"]).code, 0);
+    let resumed = folder.run(&["resume"]);
+    assert_eq!(resumed.code, 0);
+    assert!(
+        steady(&resumed.stdout).ends_with("nightly succeeded 0.0s after it was resumed: 3 succeeded\n"),
+        "{}",
+        resumed.stdout
+    );
     let shown = folder.run(&["graph", "show", &graph]).stdout;
     assert!(shown.contains("\nretried, in generation 2\n"), "{shown}");
     assert_eq!(folder.json(&["graph", "show", &graph])["generation"], 2);
@@ -79,8 +85,23 @@ fn a_flow_is_retried_in_place_and_resumed() {
     assert!(again.code == 2 && again.stderr.contains("nothing to retry"), "{}", again.stderr);
     let node = folder.json(&["graph", "show", &graph])["nodes"][2]["job"].as_str().unwrap().to_owned();
     assert_eq!(folder.json(&["requeue", &node, "--even-succeeded"])[0]["requeued"], true);
+    assert!(folder.run(&["job", &node]).stdout.contains("\nattempts  1, 0 failed\n"));
     assert_eq!(folder.run(&["resume"]).code, 0);
+    // What had failed before it was put back does not count against it any more.
+    let failed = folder.json(&["graph", "show", &graph])["nodes"][1]["job"].as_str().unwrap().to_owned();
+    assert!(folder.run(&["job", &failed]).stdout.contains("\nattempts  2, 0 failed since it was put back\n"));
     assert_eq!(folder.json(&["graph", "show", &graph])["generation"], 3);
+}
+
+#[test]
+fn a_flow_whose_wait_ran_out_is_retried_and_waits_anew() {
+    let folder = Folder::with_flow("name = \"ask\"\n[node.ask]\nsignal = { name = \"yes\", timeout = \"50ms\" }\n");
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 1);
+    let graph = folder.newest_graph();
+    assert_eq!(folder.run(&["retry", &graph]).code, 0);
+    assert_eq!(folder.run(&["signal", &format!("{graph}/ask"), "yes", "7"]).code, 0);
+    assert_eq!(folder.run(&["resume"]).code, 0);
+    assert_eq!(folder.json(&["graph", "show", &graph])["end"], "succeeded");
 }
 
 #[test]
@@ -89,7 +110,13 @@ fn a_flow_is_restarted_as_a_new_one_and_resumed() {
     std::fs::write(folder.file("ready"), "").unwrap();
     assert_eq!(folder.run(&["run", "flow.toml"]).code, 0);
     let old = folder.newest_graph();
-    let answer = folder.json(&["restart", &old]);
+    let answer = folder.json(&["restart", &old, "--actor", "ann", "--reason", "once more"]);
+    let audit = &folder.json(&["audit"])[0];
+    assert_eq!(
+        (&audit["actor"], &audit["action"], &audit["reason"]),
+        (&"ann".into(), &"restart".into(), &"once more".into())
+    );
+    assert_eq!(audit["target"], old.as_str());
     let new = answer["id"].as_str().unwrap();
     assert_eq!(answer["restart_of"], old.as_str());
     assert_eq!(folder.run(&["resume", new]).code, 0);

@@ -29,6 +29,10 @@ fn a_flow_that_fails_undoes_what_it_has_done_the_last_first() {
     let last = "order failed in 0.0s: 3 succeeded, 1 dead, 1 skipped; undos: 3 succeeded\n";
     assert!(said.ends_with(last), "{said}");
     assert!(said.contains("undo charge   succeeded  1 "), "{said}");
+    let table = said.rsplit_once("cause\n").unwrap().1;
+    let place = |node: &str| table.find(&format!("\n{node} ")).unwrap_or_else(|| panic!("no {node}: {table}"));
+    let in_order = ["thank", "undo ship", "undo charge", "undo reserve"].map(place);
+    assert!(in_order.is_sorted(), "undos stand behind the nodes, as they ran: {table}");
     assert!(!said.contains("undo thank"), "what it undoes was never started: {said}");
     assert_eq!(state_of(&folder, "undo thank"), "skipped");
 }

@@ -71,11 +71,12 @@ impl<S: Subject> Runner<S> {
         Ok(lines)
     }
 
-    /// `restart g as h`: the content of a graph, enqueued once more under another id.
+    /// `restart g as h by=ann reason=…`: the content of a graph, enqueued once more under another id.
     pub(super) async fn restart(&mut self, mut args: Args) -> Answer {
         let old = args.word("a graph")?;
         args.flag("as");
         let new = args.word("the name of the new graph")?;
+        let (actor, reason) = who(&mut args)?;
         args.finish()?;
         let (of, id) = (self.names.graph(&old), self.names.graph(&new));
         let content = match self.subject.store().content(of).await {
@@ -83,7 +84,7 @@ impl<S: Subject> Runner<S> {
             Ok(None) => return Ok(vec![format!("{old} unknown")]),
             Err(error) => return Ok(self.refused(&error)),
         };
-        let graph = restart(content, id).map_err(|e| ScriptError::new(e.to_string()))?;
+        let graph = restart(content, id, &actor, &reason).map_err(|e| ScriptError::new(e.to_string()))?;
         for node in graph.nodes() {
             self.names.tell(node.job.id, &format!("{new}/{}", node.name));
         }

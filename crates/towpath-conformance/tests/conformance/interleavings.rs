@@ -118,6 +118,10 @@ impl Interleaving {
             return Err(format!("{}: {letter} is not done at the end", script.path.display()));
         }
         self.sessions.clear();
+        let wrong = self.main.repair().await.map_err(|error| error.to_string())?;
+        if !wrong.is_empty() {
+            return Err(format!("{}: {}", script.path.display(), wrong.join("\n")));
+        }
         self.main.finish().await.map_err(|error| error.to_string())
     }
 

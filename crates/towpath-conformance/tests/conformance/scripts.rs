@@ -46,8 +46,9 @@ async fn run_one<S: Subject>(mut runner: Runner<S>, script: &Script, crashes: Cr
             return Some(mismatch.to_string());
         }
     }
+    let wrong = runner.repair().await.unwrap();
     runner.finish().await.unwrap();
-    None
+    (!wrong.is_empty()).then(|| format!("{}: {}", script.path.display(), wrong.join("\n")))
 }
 
 async fn update() {
@@ -78,6 +79,18 @@ async fn a_wrong_expectation_fails_and_says_where() {
     let mismatch = runner.run(&script).await.unwrap_err().to_string();
     assert!(mismatch.starts_with("red.txt:4: enqueue job a\n"), "{mismatch}");
     assert!(mismatch.contains("! > a existing") && mismatch.contains("! > a inserted"), "{mismatch}");
+}
+
+#[tokio::test]
+async fn a_counter_that_is_wrong_at_the_end_of_a_script_fails_it() {
+    let text =
+        "# Why: a sweeper must find nothing\n\nbeat w1\nenqueue graph g\n  node a\n  node b after a\n> g inserted\n";
+    for (more, is_wrong) in [("", false), ("corrupt g/b left=+1\n", true)] {
+        let script = Script::parse(Path::new("red.txt"), &format!("{text}{more}")).unwrap();
+        let runner = Runner::new(MemorySubject::new()).await.unwrap();
+        let found = run_one(runner, &script, Crashes::Never, 0).await;
+        assert_eq!(found.is_some(), is_wrong, "{found:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Pictures of a graph: what stands after what, for people and for other programs' eyes.
 //!
-//! A picture has no numbers that change from look to look (times, ids): the same graph always gives the same text.
+//! A picture has no numbers that change from look to look (times, ids): a graph that stands the same always gives the same text.
 
 mod dot;
 mod fold;
@@ -14,6 +14,7 @@ use super::{Condition, NewEdge, PreparedNode, Role};
 use crate::lifecycle::{End, State};
 use crate::name::NodeName;
 use crate::store::GraphDetail;
+use crate::time::Timestamp;
 
 /// A graph as it is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,16 @@ struct Drawn {
     /// Whether its undo has succeeded.
     is_undone: bool,
     /// How the nodes for which it stands stand, in the order of the lifecycle. Empty before the graph is stored.
-    states: Vec<(State, usize)>,
+    states: Vec<Stands>,
+}
+
+/// So many nodes that stand the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stands {
+    state: State,
+    /// The state in the words of people: of what is ready, what it waits for.
+    word: &'static str,
+    nodes: usize,
 }
 
 /// An edge between the places of two nodes.
@@ -49,8 +59,9 @@ struct Line {
 }
 
 impl Picture {
-    /// The picture of a graph as it stands in a store.
-    pub fn of_stored(detail: &GraphDetail) -> Self {
+    /// The picture of a graph as it stands in a store. What is ready, and could not be claimed before `now`, is told apart, as
+    /// [`NodeLine::word`](crate::store::NodeLine::word) does.
+    pub fn of_stored(detail: &GraphDetail, now: Timestamp) -> Self {
         let nodes = detail.nodes.iter().map(|node| Drawn {
             name: node.name.to_string(),
             kind: node.kind.to_string(),
@@ -58,7 +69,7 @@ impl Picture {
             at_least: node.role.has(Role::AT_LEAST).then_some(node.parents.need),
             last: None,
             is_undone: false,
-            states: vec![(node.state, 1)],
+            states: vec![Stands { state: node.state, word: node.word(now), nodes: 1 }],
         });
         let edges = detail.edges.iter().map(|edge| {
             let asks = edge.condition().map_or_else(|| "other".to_owned(), |condition| asks(&condition));
@@ -93,7 +104,8 @@ impl Picture {
     /// Marks the nodes whose undos have succeeded.
     fn mark_undone(&mut self) {
         for line in self.lines.iter().filter(|line| line.is_undo()) {
-            let is_done = self.nodes[line.child].states == [(State::Ended(End::Succeeded), 1)];
+            let is_done =
+                matches!(self.nodes[line.child].states[..], [Stands { state: State::Ended(End::Succeeded), .. }]);
             self.nodes[line.parent].is_undone |= is_done;
         }
     }
@@ -143,7 +155,7 @@ impl Drawn {
     }
 
     fn count(&self) -> usize {
-        self.states.iter().map(|(_, count)| count).sum()
+        self.states.iter().map(|stands| stands.nodes).sum()
     }
 
     /// What is special about it, in words.
@@ -166,9 +178,9 @@ impl Drawn {
     fn stands(&self) -> String {
         match self.states.as_slice() {
             [] => String::new(),
-            [(state, _)] if self.last.is_none() => state.word().to_owned(),
+            [stands] if self.last.is_none() => stands.word.to_owned(),
             states => {
-                let words = states.iter().map(|(state, count)| format!("{count} {}", state.word()));
+                let words = states.iter().map(|stands| format!("{} {}", stands.nodes, stands.word));
                 words.collect::<Vec<_>>().join(", ")
             }
         }
@@ -186,7 +198,7 @@ impl Drawn {
             "succeeded" => 6,
             _ => 7,
         };
-        self.states.iter().map(|(state, _)| *state).min_by_key(urgent)
+        self.states.iter().map(|stands| stands.state).min_by_key(urgent)
     }
 }
 

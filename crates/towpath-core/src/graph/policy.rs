@@ -59,8 +59,7 @@ pub struct Tries {
     pub generation: u32,
     /// What holds it back.
     pub stop: Option<StopReason>,
-    /// Whether a retry would be refused: a node that is dead, quarantined or cancelled is a run that has something in its
-    /// journal, or an undo has ended, as those do of a graph that had succeeded before it grew.
+    /// Whether a retry would be refused: an undo has ended, as those do of a graph that had succeeded before it grew.
     pub is_barred: bool,
 }
 
@@ -104,8 +103,8 @@ mod tests {
         for stop in [StopReason::Cancel, StopReason::Retry, StopReason::Prune] {
             assert_eq!(POLICY.later(&tries(1, Some(stop)), GraphEnd::Failed), None);
         }
-        let begun = Tries { is_barred: true, ..tries(1, None) };
-        assert_eq!(POLICY.later(&begun, GraphEnd::Failed), None, "its journal would be replayed to the same end");
+        let undone = Tries { is_barred: true, ..tries(1, None) };
+        assert_eq!(POLICY.later(&undone, GraphEnd::Failed), None, "what undos reverse does not come back");
     }
 
     #[test]

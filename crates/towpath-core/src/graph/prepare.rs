@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::nested;
 use super::problem::{GraphProblem, InvalidGraph};
+use super::restart::Restart;
 use super::{
     Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, VerdictTable,
 };
@@ -26,20 +27,20 @@ pub struct PreparedGraph {
     rules: GraphRules,
     input: Option<Payload>,
     unique: Option<Box<Unique>>,
-    restart_of: Option<GraphId>,
+    restart: Option<Box<Restart>>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
 }
 
 impl PreparedGraph {
     /// Notes the graph that this one is a restart of.
-    pub(crate) fn with_restart_of(mut self, graph: GraphId) -> Self {
-        self.restart_of = Some(graph);
+    pub(crate) fn with_restart(mut self, restart: Restart) -> Self {
+        self.restart = Some(Box::new(restart));
         self
     }
-    /// The graph that it is a restart of, if it is one.
-    pub fn restart_of(&self) -> Option<GraphId> {
-        self.restart_of
+    /// The graph that it is a restart of, and who wanted it, if it is one.
+    pub fn restart(&self) -> Option<&Restart> {
+        self.restart.as_deref()
     }
     /// Its id.
     pub fn id(&self) -> GraphId {
@@ -223,7 +224,7 @@ impl NewGraph {
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
         let NewGraph { id, name, rules, input, unique, .. } = self;
-        Ok(PreparedGraph { id, name, rules, input, unique, restart_of: None, nodes, edges })
+        Ok(PreparedGraph { id, name, rules, input, unique, restart: None, nodes, edges })
     }
 }
 

@@ -6,6 +6,27 @@ use crate::fingerprint::mix;
 use crate::id::{GraphId, JobId};
 use crate::name::{Queue, RunId};
 
+/// Of which graph another one is a restart, and whose order it was: the line of the audit that is written with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// The graph that is done once more.
+    pub of: GraphId,
+    /// Who wants it.
+    pub actor: String,
+    /// Why, in their words.
+    pub reason: String,
+}
+
+impl Restart {
+    /// What an audit line calls it. Its target is the graph that is done once more.
+    pub const ACTION: &'static str = "restart";
+
+    /// What an audit line says that came of it.
+    pub fn outcome(new: GraphId) -> String {
+        format!("as {new}")
+    }
+}
+
 /// Makes a graph that does once more what another one was to do: the same shape, kinds, inputs and rules, what appends have
 /// added included, under ids that follow from its own.
 ///
@@ -13,7 +34,7 @@ use crate::name::{Queue, RunId};
 ///
 /// # Errors
 /// What was stored is no valid graph: it was written by a build with other rules.
-pub fn restart(content: NewGraph, id: GraphId) -> Result<PreparedGraph, InvalidGraph> {
+pub fn restart(content: NewGraph, id: GraphId, actor: &str, reason: &str) -> Result<PreparedGraph, InvalidGraph> {
     let old = content.id;
     let mut graph = NewGraph { id, ..content };
     for node in &mut graph.nodes {
@@ -26,7 +47,8 @@ pub fn restart(content: NewGraph, id: GraphId) -> Result<PreparedGraph, InvalidG
         // It is set anew for the nodes that it is true of.
         job.rules.fail_fast = false;
     }
-    Ok(graph.prepare()?.with_restart_of(old))
+    let restart = Restart { of: old, actor: actor.to_owned(), reason: reason.to_owned() };
+    Ok(graph.prepare()?.with_restart(restart))
 }
 
 /// The id of a job in a restart: the time of the new graph's id, then a mix of both ids.
@@ -95,9 +117,9 @@ mod tests {
 
     #[test]
     fn a_restart_has_ids_of_its_own_that_follow_from_its_id() {
-        let made = restart(content(), graph(7)).unwrap();
-        let again = restart(content(), graph(7)).unwrap();
-        let other = restart(content(), graph(8)).unwrap();
+        let made = restart(content(), graph(7), "ann", "").unwrap();
+        let again = restart(content(), graph(7), "ann", "").unwrap();
+        let other = restart(content(), graph(8), "ann", "").unwrap();
         let ids = |graph: &PreparedGraph| graph.nodes().iter().map(|node| node.job.id).collect::<Vec<_>>();
         assert_eq!(ids(&made), ids(&again));
         let mut all: Vec<JobId> = [&made, &other].into_iter().flat_map(ids).collect();
@@ -105,12 +127,12 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 8, "two nodes and an end each, and the two of the old one");
-        assert_eq!((made.restart_of(), made.name().as_str()), (Some(graph(9)), "nightly"));
+        assert_eq!((made.restart().unwrap().of, made.name().as_str()), (graph(9), "nightly"));
     }
 
     #[test]
     fn what_is_named_after_the_graph_or_is_a_run_has_another_name() {
-        let made = restart(content(), graph(7)).unwrap();
+        let made = restart(content(), graph(7), "ann", "").unwrap();
         let job = &made.nodes()[0].job;
         assert_eq!(job.queue.as_str(), format!("flow.{}", graph(7)));
         assert_eq!(job.input, Payload::json(&1).unwrap());

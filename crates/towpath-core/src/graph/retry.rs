@@ -89,8 +89,6 @@ pub struct RetryNode {
     pub name: NodeName,
     /// What it is to the graph.
     pub role: Role,
-    /// Whether it is a run that has something in its journal.
-    pub has_journal: bool,
     /// How it ended, if it has.
     pub ended: Option<RetryNodeEnd>,
 }
@@ -134,9 +132,6 @@ pub enum RetryRefusal {
     /// Its undos have been decided about: what they reverse, or would have, does not come back by running nodes again.
     #[error("its undos have begun or were passed over: restart it as a new graph")]
     Undone,
-    /// A node is a run that has begun: its journal would be replayed to the same end.
-    #[error("its node {0} is a run that has begun, and its journal would be replayed to the same end")]
-    HasBegun(NodeName),
 }
 
 /// Plans a retry of this mode. `since` is when it began, if it has: what has ended later is left alone, unless it was skipped
@@ -150,9 +145,6 @@ pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>)
         return Err(RetryRefusal::Undone);
     }
     let chosen = choose(shape, mode, since)?;
-    if let Some((node, _)) = shape.nodes.iter().zip(&chosen).find(|(node, chosen)| **chosen && node.has_journal) {
-        return Err(RetryRefusal::HasBegun(node.name.clone()));
-    }
     let order = top_down(shape);
     let is_open = shape.nodes.iter().any(|node| node.ended.is_none() && !node.role.has(Role::UNDO));
     let lifts = is_open && matches!(shape.stop, Some(StopReason::Cancel | StopReason::Fail));
@@ -275,7 +267,6 @@ mod tests {
             job: id(at),
             name: name(at),
             role: Role::PLAIN,
-            has_journal: false,
             ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
         };
         let nodes = ends.iter().enumerate().map(node).collect();
@@ -364,13 +355,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_node_and_a_run_that_has_begun_are_refused_by_name() {
-        let mut shape = shape(&[dead(), ok()], &[]);
+    fn an_unknown_node_is_refused_by_name() {
+        let shape = shape(&[dead(), ok()], &[]);
         let unknown = plan_retry(&shape, &RetryMode::From(name(7)), None);
         assert_eq!(unknown, Err(RetryRefusal::UnknownNode(name(7))));
-        shape.nodes[0].has_journal = true;
-        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None), Err(RetryRefusal::HasBegun(name(0))));
-        assert_eq!(plan_retry(&shape, &RetryMode::From(name(1)), None).unwrap().nodes, [id(1)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::graph::{PreparedEdge, PreparedGraph, PreparedNode, Role, Wiring};
+use crate::graph::{PreparedEdge, PreparedGraph, PreparedNode, Restart, Role, Wiring};
 use crate::id::JobId;
 use crate::job::NewJob;
 use crate::name::{NodeName, RunId};
@@ -12,7 +12,7 @@ use crate::store::{Counters, Enqueue, Enqueued, Item, Placed, Refusal, StoreErro
 use crate::unique::KeyHolder;
 
 use super::Transaction;
-use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase, RunRow};
+use super::tables::{AuditRow, EdgeRow, GraphRow, JobRow, Key, NodeRow, Phase, RunRow};
 use super::unique::Scope;
 
 impl Transaction<'_> {
@@ -77,7 +77,7 @@ impl Transaction<'_> {
             edges: 0,
             created_at: self.now,
             generation: 1,
-            restart_of: graph.restart_of(),
+            restart_of: graph.restart().map(|restart| restart.of),
             over: None,
             undoing: None,
             undo_rank: None,
@@ -85,6 +85,13 @@ impl Transaction<'_> {
         };
         self.tables.graph.insert(key, row);
         self.tables.graph_by_id.insert(graph.id(), key);
+        if let Some(Restart { of, actor, reason }) = graph.restart() {
+            let (actor, reason, outcome) = (actor.clone(), reason.clone(), Restart::outcome(graph.id()));
+            let target = of.to_string();
+            let row = AuditRow { at: self.now, actor, reason, action: Restart::ACTION, target, outcome };
+            let key = self.tables.draw();
+            self.tables.audit.insert(key, row);
+        }
         let nodes = self.grow(key, graph.nodes(), graph.edges(), &HashMap::new());
         for job in nodes {
             if self.look_at(job) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::defaults;
 use crate::graph::{Condition, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing, Tries};
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::{End, State, StopReason};
+use crate::lifecycle::{State, StopReason};
 use crate::payload::Payload;
 use crate::store::{Change, Changed, Counters, DueRetries, StopLine};
 use crate::time::Timestamp;
@@ -89,6 +89,7 @@ impl Transaction<'_> {
                 }
             }
             self.leave_end(job);
+            self.begin_anew(job);
             self.wait_anew(job, attempt);
             rearmed.push(job);
             if holding.contains(id) {
@@ -110,7 +111,7 @@ impl Transaction<'_> {
     /// Whether a job is a node of this graph that may run once more; `end` is not for orders.
     fn may_rearm(&self, graph: Key, job: Key) -> bool {
         let is_of_graph = self.tables.node.get(&job).is_some_and(|node| node.graph == graph);
-        is_of_graph && !self.tables.is_end(job) && !self.tables.has_journal(job)
+        is_of_graph && !self.tables.is_end(job)
     }
 
     fn wait_anew(&mut self, job: Key, attempt: u32) {
@@ -170,7 +171,6 @@ impl Transaction<'_> {
         let is_retried = self.tables.node.get(&job).is_some_and(|node| self.tables.retry.contains_key(&node.graph));
         match self.tables.state(job) {
             State::Ended(_) if !is_retried => return Changed::NotRetrying,
-            State::Ended(_) if self.tables.has_journal(job) => return Changed::HasBegun,
             State::Ended(_) => {}
             state => return Changed::Left(state),
         }
@@ -211,21 +211,16 @@ impl Tables {
             job: self.job.get(&job)?.new.id,
             name: node.name.clone(),
             role: node.role,
-            has_journal: self.has_journal(job),
             ended: self.ended.get(&job).map(end),
         })
     }
 
     /// How a graph stands to its policy of retries.
     pub(super) fn tries(&self, graph: Key) -> Option<Tries> {
-        let bars = |job: Key| {
-            let is_stuck = |end: End| (end.is_failure() || end == End::Cancelled) && self.has_journal(job);
-            self.ended.get(&job).is_some_and(|row| self.is_undo(job) || is_stuck(row.end))
-        };
         Some(Tries {
             generation: self.graph.get(&graph)?.generation,
             stop: self.stop.get(&graph).copied(),
-            is_barred: self.nodes_of(graph).any(bars),
+            is_barred: self.nodes_of(graph).any(|job| self.is_undo(job) && self.ended.contains_key(&job)),
         })
     }
 

@@ -4,12 +4,13 @@ use crate::defaults;
 use crate::fault::{self, Fault};
 use crate::id::Incarnation;
 use crate::lifecycle::End;
+use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Closing, Counters, Ending, Move, Renewal, Settle, Settled, Showing, Shown};
+use crate::store::{CancelNote, Closing, Counters, Ending, Move, Parent, Renewal, Settle, Settled, Showing, Shown};
 use crate::time::Timestamp;
 
 use super::Transaction;
-use super::tables::{BlockedRow, EntryRow, Key, OverRow, With};
+use super::tables::{ArrivalRow, BlockedRow, EntryRow, Key, OverRow, With};
 
 impl Transaction<'_> {
     /// Settles one item and notes the job in `ended` if its children are to be released.
@@ -118,23 +119,43 @@ impl Transaction<'_> {
 
     /// Begins a run's next chapter.
     fn renew(&mut self, job: Key, Renewal { first, taken, counters }: Renewal) {
+        let Some(id) = self.next_chapter(job) else { return };
         let tables = &mut *self.tables;
-        let Some(run) = tables.run.get_mut(&job) else { return };
-        let old = tables.entry.range((job, 0, 0)..(job, run.chapter, 0)).map(|(place, _)| *place).collect::<Vec<_>>();
-        (run.chapter, run.entries) = (run.chapter + 1, 0);
-        let id = run.id.clone();
         let now = self.now;
         tables.shown.retain(|(of, name), shown| {
             *of != job || !name.starts_with(Showing::PASSING) || shown.at + defaults::KEEP_ANSWER > now
-        });
-        old.iter().for_each(|place| {
-            tables.entry.remove(place);
         });
         for seq in taken {
             self.forget_arrival(&id, seq);
         }
         self.append_entries(job, vec![first]);
         self.make_ready(job, counters);
+    }
+
+    /// Lets a run's next chapter have an empty journal. The one before is kept, older ones go. Answers the run.
+    fn next_chapter(&mut self, job: Key) -> Option<RunId> {
+        let run = self.tables.run.get_mut(&job)?;
+        let places = (job, 0, 0)..(job, run.chapter, 0);
+        let old: Vec<_> = self.tables.entry.range(places).map(|(place, _)| *place).collect();
+        old.iter().for_each(|place| {
+            self.tables.entry.remove(place);
+        });
+        (run.chapter, run.entries) = (run.chapter + 1, 0);
+        Some(run.id.clone())
+    }
+
+    /// Lets an ended run that has begun be one that has not: its next chapter is empty, and what the engine has told it
+    /// goes. What it was sent is there again.
+    pub(super) fn begin_anew(&mut self, job: Key) {
+        if !self.tables.has_journal(job) {
+            return;
+        }
+        let Some(run) = self.next_chapter(job) else { return };
+        let is_told =
+            |row: &ArrivalRow| row.name.as_str() == CancelNote::NAME || row.name.as_str().starts_with(Parent::PREFIX);
+        let told: Vec<Key> =
+            self.tables.arrivals_of(&run).filter(|(_, row)| is_told(row)).map(|(seq, _)| seq).collect();
+        told.into_iter().for_each(|seq| self.delete_arrival(run.clone(), seq));
     }
 
     /// Ends a graph with its hidden last node.

@@ -446,12 +446,12 @@ impl Tables {
     pub(super) fn has_begun(&self, job: Key) -> bool {
         let Some(run) = self.run.get(&job) else { return false };
         let is_handled = self.running.get(&job).is_some_and(|row| row.with == With::Handler);
-        !self.ended.contains_key(&job) && (is_handled || run.entries > 0 || run.chapter > 1)
+        !self.ended.contains_key(&job) && (is_handled || run.entries > 0)
     }
 
-    /// Whether a job is a run with something in its journal.
+    /// Whether a job is a run with something in the journal of its chapter.
     pub(super) fn has_journal(&self, job: Key) -> bool {
-        self.run.get(&job).is_some_and(|run| run.entries > 0 || run.chapter > 1)
+        self.run.get(&job).is_some_and(|run| run.entries > 0)
     }
 
     /// How many nodes of a graph ended how, ordered by end, then role; `end` left out.

@@ -118,7 +118,8 @@ pub enum Change {
         grace: Duration,
     },
     /// Lets nodes wait anew that have ended, and their children with them that have not started. Their outputs go; the
-    /// number of their attempts goes on. A node that has not ended, or is a run with a journal, is left out.
+    /// number of their attempts goes on; a run begins its next chapter, with an empty journal. A node that has not ended is
+    /// left out.
     Rearm {
         /// The graph, which is being retried.
         graph: GraphId,

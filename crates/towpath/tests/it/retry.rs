@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use towpath::core::StopReason;
 use towpath::core::store::{AuditLine, Change, Order, Page};
+use towpath::core::{Kind, NewJob, Payload, RunId, StopReason};
 use towpath::{
-    Client, Context, Failure, Graph, GraphEnd, GraphId, Job, JobState, KeyHolder, NodeName, RestartError, RetryError,
-    RetryMode, Worker, WorkerHandle,
+    Client, Context, Cx, Durable, Failure, Graph, GraphEnd, GraphId, Job, JobState, KeyHolder, NodeName, RestartError,
+    RetryError, RetryMode, Signal, Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -25,6 +25,7 @@ on_every_store!(
     a_graph_that_gives_up_is_undone_once_and_only_then,
     a_graph_that_waits_for_its_retry_can_be_cancelled_or_retried_at_once,
     a_retry_that_a_worker_has_put_off_is_another_workers_to_carry_on,
+    a_durable_function_begins_anew_with_what_it_was_sent,
 );
 
 /// Fails while it is told to, or for an odd number.
@@ -321,4 +322,35 @@ async fn a_retry_that_a_worker_has_put_off_is_another_workers_to_carry_on(subjec
     let second = worker(&client, &shop);
     assert_eq!(graph.wait(&client).await.unwrap(), GraphEnd::Succeeded);
     second.shutdown().await;
+}
+
+const PAID: Signal<u64> = Signal::new("paid");
+
+/// Waits to be paid, and ships. There is no van in its first chapter.
+const SELL: Durable<u64, u64, Failure> = Durable::new("sell", 1, Duration::from_secs(600), &sell);
+async fn sell(cx: Cx<'_>, price: u64) -> Result<u64, Failure> {
+    let paid = cx.signal(PAID).await;
+    if paid != price {
+        return Err(Failure::permanent(format!("{paid} is not {price}")));
+    }
+    if cx.chapter() == 1 { Err(Failure::permanent("no van")) } else { Ok(paid + 1) }
+}
+
+async fn a_durable_function_begins_anew_with_what_it_was_sent(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(SELL).start().unwrap();
+    let graph = Graph::builder("order");
+    let run = RunId::new(&format!("{}/sell", graph.id())).unwrap();
+    let job = Client::new_job_id();
+    let new = NewJob::new(job, Kind::new("sell").unwrap()).run(run.clone()).input(Payload::json(&7).unwrap());
+    graph.node_new("sell", new);
+    let graph = graph.enqueue(client).await.unwrap();
+    client.signal(run.as_str(), PAID, &7).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    client.retry_graph(graph.id()).by("ann", "a van is back").await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    let detail = client.inspect().job(job).await.unwrap().unwrap();
+    assert_eq!(detail.run.unwrap().chapter, 2);
+    assert_eq!(client.wait(job).await.unwrap().output.unwrap().decode::<u64>().unwrap(), 8);
+    worker.shutdown().await;
 }

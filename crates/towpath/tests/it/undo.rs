@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use towpath::core::store::Changed;
-use towpath::core::{Compensation, Picture, State};
+use towpath::core::{Compensation, Picture, State, Timestamp};
 use towpath::{Cause, Client, Context, End, Failure, Graph, GraphEnd, GraphId, Job, Worker, WorkerHandle};
 
 use crate::stores::{Subject, on_every_store};
@@ -124,7 +124,7 @@ async fn a_failed_graph_is_undone_in_reverse_and_each_undo_sees_what_it_undoes(s
     let apologise = detail.nodes.iter().find(|node| node.name.as_str() == "apologise").unwrap();
     let never = Cause::NeverStarted { node: towpath::NodeName::new("thank").unwrap() };
     assert_eq!(apologise.cause, Some(never), "what was never started is not undone");
-    let picture = Picture::of_stored(&detail);
+    let picture = Picture::of_stored(&detail, Timestamp::ZERO);
     assert!(picture.text().contains("charge [work]  succeeded  undone"), "{}", picture.text());
     assert!(picture.text().contains("undoes charge"), "{}", picture.text());
     assert!(picture.mermaid().contains("-.->|\"undone by\"|"), "{}", picture.mermaid());

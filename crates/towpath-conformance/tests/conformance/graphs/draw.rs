@@ -3,7 +3,7 @@
 use towpath_conformance::Chance;
 use towpath_core::{
     Condition, FailureMode, GraphId, JobId, JobRules, Kind, Label, Need, NewEdge, NewJob, NewNode, NodeName,
-    RetryPolicy,
+    RetryPolicy, RunId,
 };
 
 use super::model::{Node, On, Stands};
@@ -19,7 +19,8 @@ pub(super) fn nodes(chance: &mut Chance, stored: &[Node], count: usize) -> Vec<N
     for at in known..known + count {
         let name = format!("n{at}");
         let may_fail = chance.percent(12);
-        let mut node = Node { may_fail, ..blank(name, known) };
+        let is_run = chance.percent(15);
+        let mut node = Node { may_fail, is_run, ..blank(name, known) };
         if chance.percent(12) {
             spare(chance, &nodes, known, &mut node);
         } else {
@@ -43,6 +44,7 @@ fn blank(name: String, write: usize) -> Node {
         parents: Vec::new(),
         at_least: None,
         may_fail: false,
+        is_run: false,
         write,
         stands,
         guards: None,
@@ -110,7 +112,8 @@ pub(super) fn stored(graph: GraphId, nodes: &[Node], from: usize) -> (Vec<NewNod
             };
             edges.push(NewEdge { parent: name(*parent), child: name(at), condition });
         }
-        let job = NewJob::new(job_id(graph, at), Kind::new("k").unwrap()).rules(rules.clone());
+        let mut job = NewJob::new(job_id(graph, at), Kind::new("k").unwrap()).rules(rules.clone());
+        job.run = node.is_run.then(|| RunId::new(&format!("{graph}/n{at}")).unwrap());
         let need = node.at_least.map_or(Need::All, Need::AtLeast);
         let failure = if node.may_fail { FailureMode::MayFail } else { FailureMode::Counts };
         let guards = node.guards.map(name);

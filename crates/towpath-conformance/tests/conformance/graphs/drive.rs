@@ -9,7 +9,7 @@ use towpath_core::store::{
 };
 use towpath_core::{
     Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRetry, GraphRules, Incarnation, Kind, NewAppend, NewGraph,
-    NodeName, Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry,
+    NodeName, Payload, Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry,
     cancel_graph_step, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
 };
 
@@ -210,7 +210,8 @@ impl Course<'_, '_> {
     fn outcome(&mut self, node: usize, head: &Head) -> (Settle, Option<(How, Option<Cause>)>) {
         let chosen = if self.chance.percent(80) { 1 << self.chance.below(3) } else { self.chance.below(8) as u8 };
         let branches = (0..3).filter(|label| chosen & (1 << label) != 0).map(draw::label_of).collect();
-        let stop = self.model.stop_of(node);
+        let is_run = self.model.nodes[node].is_run;
+        let stop = self.model.stop_of(node).filter(|_| !is_run);
         let stopped = stop.map(|stop| (How::Cancelled, Some(Cause::GraphStopped { stop })));
         let unless_cancelled = |effect| if stopped.is_some() { stopped.clone() } else { effect };
         let itself = || Some(Cause::Itself { reason: "why".into() });
@@ -229,7 +230,11 @@ impl Course<'_, '_> {
             }
             _ => (Report::Succeeded { output: None, branches }, Some((How::Succeeded(chosen), None))),
         };
-        (settle_report(head, report), effect)
+        let mut settle = settle_report(head, report);
+        if is_run && effect.is_some() && self.chance.percent(70) {
+            settle.journal.push(Payload::json(&1).unwrap());
+        }
+        (settle, effect)
     }
 
     /// Cancels as a client does. What waits for a decision is decided first, and what a failure has stopped is claimed for

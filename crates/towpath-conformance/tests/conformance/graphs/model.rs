@@ -39,6 +39,8 @@ pub(super) struct Node {
     pub(super) parents: Vec<(usize, On)>,
     pub(super) at_least: Option<u32>,
     pub(super) may_fail: bool,
+    /// It is a run: a stop tells it, and it ends as it says itself.
+    pub(super) is_run: bool,
     /// Which write it came with: what a node is to its graph is fixed then, and no append makes it more or less.
     pub(super) write: usize,
     pub(super) stands: Stands,

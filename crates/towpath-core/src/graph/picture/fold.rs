@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Drawn, Line, Picture};
+use super::{Drawn, Line, Picture, Stands};
 use crate::lifecycle::State;
 
 impl Picture {
@@ -63,18 +63,17 @@ impl Picture {
     }
 
     /// How many of these nodes stand how, in the order of the lifecycle.
-    fn states(&self, nodes: &[usize]) -> Vec<(State, usize)> {
-        let mut counts: Vec<(State, usize)> = Vec::new();
+    fn states(&self, nodes: &[usize]) -> Vec<Stands> {
+        let mut counts: Vec<Stands> = Vec::new();
         for state in State::ALL {
-            let of =
-                |at: &usize| self.nodes[*at].states.iter().filter(|(s, _)| *s == state).map(|(_, n)| n).sum::<usize>();
-            let count = nodes.iter().map(of).sum();
-            match counts.last_mut() {
-                Some((last, sum)) if last.word() == state.word() => *sum += count,
-                _ => counts.push((state, count)),
+            let of_state = nodes.iter().flat_map(|at| &self.nodes[*at].states).filter(|stands| stands.state == state);
+            for stands in of_state {
+                match counts.iter_mut().find(|known| known.word == stands.word) {
+                    Some(known) => known.nodes += stands.nodes,
+                    None => counts.push(*stands),
+                }
             }
         }
-        counts.retain(|(_, count)| *count > 0);
         counts
     }
 }

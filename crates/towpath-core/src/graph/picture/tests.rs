@@ -8,6 +8,10 @@ use crate::lifecycle::{End, SkipKind};
 use crate::name::{GraphName, Kind, Label};
 use crate::time::Timestamp;
 
+fn stands(state: State) -> Stands {
+    Stands { state, word: state.word(), nodes: 1 }
+}
+
 /// A picture of `nodes` with edges written as `parent>child` or `parent>child condition`.
 fn picture(nodes: &[&str], edges: &[&str], change: impl FnOnce(&mut NewGraph)) -> Picture {
     let name = NodeName::from_stored;
@@ -72,7 +76,7 @@ fn at_work() -> Picture {
     let states =
         [done, done, State::Ended(End::Dead), done, untaken, done, untaken, done, State::Running, State::Waiting];
     for (node, state) in picture.nodes.iter_mut().zip(states) {
-        node.states = vec![(state, 1)];
+        node.states = vec![stands(state)];
     }
     picture
 }
@@ -118,10 +122,20 @@ fn a_fan_is_three_lines_however_wide() {
     let mut fan = picture(&nodes, &edges.iter().map(String::as_str).collect::<Vec<_>>(), |_| ());
     for (at, node) in fan.nodes.iter_mut().enumerate() {
         let state = if at < 1_500 { State::Ended(End::Succeeded) } else { State::Waiting };
-        node.states = vec![(state, 1)];
+        node.states = vec![stands(state)];
     }
     insta::assert_snapshot!(fan.text());
     assert_eq!(fan.folded(5).mermaid().lines().filter(|line| line.contains("-->")).count(), 2);
+}
+
+#[test]
+fn what_is_ready_says_what_it_waits_for_also_where_it_is_folded() {
+    let mut fan = picture(&["a", "b", "c", "d", "e", "f"], &[], |_| ());
+    for (node, word) in fan.nodes.iter_mut().zip(["parked", "ready", "parked", "scheduled", "parked", "ready"]) {
+        node.states = vec![Stands { state: State::Ready, word, nodes: 1 }];
+    }
+    assert!(fan.text().contains("a … f (6 nodes)  3 parked, 2 ready, 1 scheduled"), "{}", fan.text());
+    assert!(fan.dot().contains("[label=\"a\\nparked\"]"), "{}", fan.dot());
 }
 
 #[test]
