@@ -34,8 +34,8 @@ impl InnerOutputs {
     /// # Errors
     /// The output is of another shape.
     pub fn of<T: DeserializeOwned>(&self, node: &str) -> Result<Option<T>, DecodeError> {
-        let read = |output: &Box<RawValue>| serde_json::from_str(output.get());
-        self.0.get(node).map(read).transpose().map_err(|e| DecodeError { problem: e.to_string() })
+        let output = self.0.get(node).map(|output| serde_json::from_str(output.get()));
+        output.transpose().map_err(|e| DecodeError { problem: e.to_string() })
     }
 
     /// The names of the nodes.
