@@ -1,7 +1,15 @@
-//! Nodes that the product performs itself: gates whose branches are expressions, waits for a signal, and timers.
+//! Nodes that the product performs itself: gates whose branches are expressions, waits for a signal, timers, graphs inside
+//! a graph, and the same thing for each element of a list.
 //!
 //! They are ordinary jobs of kinds that no application may take, served by every worker beside its own. What their
 //! inputs hold is said here; how they are performed is the runtime's.
+
+mod nested;
+
+pub use nested::{
+    Come, Each, EachJob, GRAPH, INNER_PLACE, MAP, Map, Nested, OnFailure, Progress, check_concurrency, element_graph,
+    element_job, element_label, inner_graph,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -28,7 +36,12 @@ pub const GUARD_OTHER: &str = "no";
 
 /// Whether a node may be of this kind, though it is kept for the product.
 pub fn is_kind(kind: &Kind) -> bool {
-    [GATE, SIGNAL, TIMER].contains(&kind.as_str())
+    [GATE, SIGNAL, TIMER, GRAPH, MAP].contains(&kind.as_str())
+}
+
+/// Whether a node of this kind is a run, named by its graph and node ([`run_of`]).
+pub fn is_run(kind: &Kind) -> bool {
+    [SIGNAL, GRAPH, MAP].contains(&kind.as_str())
 }
 
 /// The input of a gate whose branches are expressions: the first that holds is taken.
@@ -51,12 +64,15 @@ pub struct Scope {
     /// The variable `params`: values as JSON, byte by byte.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Box<RawValue>>,
+    /// The variable `each`: of a job that is done for an element of a list, the element.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<Box<RawValue>>,
 }
 
 impl Scope {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.prefix.is_empty() && self.params.is_empty()
+        self.prefix.is_empty() && self.params.is_empty() && self.each.is_none()
     }
 }
 
@@ -98,7 +114,7 @@ impl NewNode {
     }
 }
 
-/// The id of the run that a node is, if it is a wait: `GRAPH-ID/NODE`.
+/// The id of the run that a node is, if it is one ([`is_run`]): `GRAPH-ID/NODE`.
 ///
 /// # Errors
 /// It is too long; names of nodes and ids of graphs never make it so.

@@ -70,6 +70,10 @@ pub const RETRY_GRACE: Duration = Duration::from_secs(30);
 /// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
+/// Elements of a list at work at once: as many as one worker has slots, and few enough that what their node is rebuilt
+/// from stays small.
+pub const MAP_CONCURRENCY: u32 = 100;
+
 /// How long after its instant a tick of a schedule is in time: a restart is no outage.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 
@@ -137,6 +141,11 @@ pub fn table() -> Vec<DefaultLine> {
             "graph",
             format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
             "1→10,000→1 fits",
+        ),
+        line(
+            "elements of a map at work at once",
+            format!("{MAP_CONCURRENCY}, at most {} of {}", limits::MAP_CONCURRENCY_MAX, limits::MAP_ELEMENTS_MAX),
+            "as many as a worker has slots",
         ),
         line(
             "wait before a graph is tried again",

@@ -8,6 +8,7 @@ mod counters;
 mod decide;
 mod document;
 mod grow;
+mod nested;
 mod picture;
 mod policy;
 mod prepare;

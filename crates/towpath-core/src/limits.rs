@@ -74,6 +74,12 @@ pub const REARM_MAX: usize = 500;
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// Most elements of a list that a node goes through.
+pub const MAP_ELEMENTS_MAX: usize = 20_000;
+/// Most elements of such a node at work at once: each of them is part of what its run is rebuilt from.
+pub const MAP_CONCURRENCY_MAX: u32 = 1_000;
+/// How deep graphs may stand inside graphs.
+pub const GRAPH_DEPTH_MAX: usize = 8;
 
 /// Longest expression of a condition, in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 1 << 10;

@@ -1,10 +1,19 @@
-//! Nodes that the product performs itself, as every worker serves them: gates of expressions, waits, timers.
+//! Nodes that the product performs itself, as every worker serves them: gates of expressions, waits, timers, graphs inside a
+//! graph, and maps over lists.
 
 #[cfg(feature = "cel")]
 mod gate;
+mod held;
+mod map;
+mod nested;
+mod source;
 
 #[cfg(feature = "cel")]
 pub use gate::ExpressionGate;
+
+pub use held::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOutputs};
+
+pub(crate) use source::{Path, Root};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use towpath_core::Label;
-use towpath_core::builtin::{self, Wait};
+use towpath_core::builtin::{self, Map, Nested, Wait};
 
 use crate::durable::{Cx, Durable, Race2};
 use crate::failure::Failure;
@@ -86,6 +95,8 @@ pub(crate) fn registry() -> Registry {
     #[cfg(feature = "cel")]
     registry.add_builtin(gate::choose);
     registry.durable(WAIT);
+    registry.durable(NESTED);
+    registry.durable(MAP);
     registry
 }
 
@@ -99,6 +110,12 @@ async fn wait(cx: Cx<'_>, wait: Wait) -> Result<Box<RawValue>, Failure> {
         Race2::B(()) => Err(Failure::new(format!("no signal {} came within {limit:?}", wait.signal))),
     }
 }
+
+const NESTED: Durable<Nested, Box<RawValue>, Failure> = Durable::builtin(builtin::GRAPH, WAIT_MAX, &nested::run);
+const MAP: Durable<Map, Box<RawValue>, Failure> = Durable::builtin(builtin::MAP, WAIT_MAX, &map::run);
+
+#[cfg(test)]
+mod tests;
 
 /// A wait without a limit of its own ends with its graph; a function must have one.
 const WAIT_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);

@@ -431,8 +431,12 @@ impl Client {
 }
 
 pub(crate) fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
+    new_job_of::<J>(Payload::json(job).map_err(|source| Error::Encode { kind: J::KIND.into(), source })?)
+}
+
+/// A job of a type with this input.
+pub(crate) fn new_job_of<J: Job>(input: Payload) -> Result<NewJob, Error> {
     let defaults = J::defaults();
-    let input = Payload::json(job).map_err(|source| Error::Encode { kind: J::KIND.into(), source })?;
     let queue = defaults.queue.as_deref().map(Queue::new).transpose()?.unwrap_or_default();
     let rules = JobRules { labels: branch::labels::<J>()?, ..defaults.rules };
     Ok(NewJob {
@@ -445,6 +449,11 @@ pub(crate) fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
         headers: BTreeMap::new(),
         ..NewJob::new(random::job_id(), Kind::new(J::KIND)?)
     })
+}
+
+/// What stands for a job that could not be made, until what is wrong is said.
+pub(crate) fn unknown_job(kind: &str) -> NewJob {
+    NewJob::new(random::job_id(), Kind::from_stored(kind))
 }
 
 /// A job about to be enqueued. Await it.

@@ -11,6 +11,7 @@ mod cx;
 mod drive;
 mod frame;
 mod function;
+mod held;
 mod history;
 mod join;
 mod op;

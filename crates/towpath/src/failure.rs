@@ -74,7 +74,7 @@ impl Failure {
         Self { what: What::Snoozed(wait) }
     }
 
-    /// Ends the job as cancelled.
+    /// Ends the job as cancelled. A durable function that returns it is cancelled too: its undos run.
     pub fn revoke(reason: impl fmt::Display) -> Self {
         Self { what: What::Revoked(reason.to_string()) }
     }
@@ -108,6 +108,14 @@ impl Failure {
             self.what,
             What::Failed { retry: Retry::ByPolicy | Retry::After(_), .. } | What::Snoozed(_) | What::Panicked(_)
         )
+    }
+
+    /// Why it ends the job as cancelled, if it does.
+    pub(crate) fn revokes(&self) -> Option<&str> {
+        match &self.what {
+            What::Revoked(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// After how long another attempt is, if the failure says so.

@@ -7,6 +7,7 @@ mod built;
 mod builtin;
 pub(crate) mod conditions;
 mod edge;
+mod held;
 mod node;
 mod parallel;
 
@@ -16,6 +17,8 @@ pub use edge::{Edge, Parents};
 pub use node::Node;
 pub use parallel::Parallel;
 
+pub(crate) use conditions::prepare;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,8 +26,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use towpath_core::{
-    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
+    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, NewEdge, NewGraph,
+    NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
 };
 
 use crate::client::{self, Client};
@@ -195,7 +198,7 @@ impl GraphBuilder {
         client::new_job(job).unwrap_or_else(|e| {
             let node = NodeName::from_stored(name);
             self.state().problems.push(GraphProblem::Job(node, e.to_string()));
-            NewJob::new(random::job_id(), Kind::from_stored(J::KIND))
+            client::unknown_job(J::KIND)
         })
     }
 

@@ -65,7 +65,7 @@ pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;
-pub use builtin::{Timer, WaitFor};
+pub use builtin::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOutputs, Timer, WaitFor};
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};

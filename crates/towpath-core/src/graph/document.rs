@@ -4,6 +4,7 @@
 //! its nodes can be another graph's. What the nodes mean to each other is checked by [`NewGraph::prepare`], as ever.
 
 mod fields;
+mod holds;
 mod node;
 mod schema;
 mod write;
@@ -46,10 +47,12 @@ impl NewGraph {
     /// # Errors
     /// Everything that is wrong with it: with the text, and with the graph as far as it could be read.
     pub fn from_json(text: &str, fresh: GraphId) -> Result<Self, InvalidGraph> {
-        let unnamed = |problem: String| InvalidGraph {
-            graph: "of this text".into(),
-            problems: vec![GraphProblem::Document(problem)],
-        };
+        Self::from_json_at(text, fresh, 0)
+    }
+
+    /// The same of a graph that stands inside so many others.
+    pub(super) fn from_json_at(text: &str, fresh: GraphId, depth: usize) -> Result<Self, InvalidGraph> {
+        let unnamed = InvalidGraph::document;
         if text.len() > limits::BATCH_BYTES_MAX {
             let (bytes, max) = (text.len(), limits::BATCH_BYTES_MAX);
             return Err(unnamed(format!("it has {bytes} bytes, at most {max} are allowed")));
@@ -65,7 +68,7 @@ impl NewGraph {
             return Ok(graph);
         }
         // What the graph is to itself is said as well, beside what could not be read.
-        if let Err(invalid) = graph.prepare() {
+        if let Err(invalid) = graph.prepare_at(depth) {
             problems.extend(invalid.problems.into_iter().filter(|p| *p != GraphProblem::Empty));
         }
         Err(InvalidGraph { graph: shown, problems })

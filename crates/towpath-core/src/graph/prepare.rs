@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::nested;
 use super::problem::{GraphProblem, InvalidGraph};
 use super::restart::Restart;
 use super::{
@@ -90,6 +91,9 @@ impl PreparedGraph {
         for (part, node) in (0..).zip(&mut self.nodes) {
             let is_end = node.role.has(Role::END);
             node.job.id = if is_end { JobId::end_of(self.id) } else { JobId::child_of(of, chapter, place, part) };
+            if builtin::is_run(&node.job.kind) {
+                node.job.run = builtin::run_of(self.id, &node.name).ok();
+            }
         }
         self
     }
@@ -188,8 +192,13 @@ impl NewGraph {
     ///
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
-    pub fn prepare(mut self) -> Result<PreparedGraph, InvalidGraph> {
-        let mut check = Check::new(&self.nodes);
+    pub fn prepare(self) -> Result<PreparedGraph, InvalidGraph> {
+        self.prepare_at(0)
+    }
+
+    /// The same of a graph that stands inside so many others.
+    pub(super) fn prepare_at(mut self, depth: usize) -> Result<PreparedGraph, InvalidGraph> {
+        let mut check = Check::new(&self.nodes, depth);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
@@ -226,7 +235,7 @@ impl NewAppend {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn prepare(self) -> Result<PreparedAppend, InvalidGraph> {
-        let mut check = Check::new(&self.nodes);
+        let mut check = Check::new(&self.nodes, 0);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
@@ -390,7 +399,7 @@ struct Check {
 }
 
 impl Check {
-    fn new(nodes: &[NewNode]) -> Self {
+    fn new(nodes: &[NewNode], depth: usize) -> Self {
         let mut check = Self { places: HashMap::with_capacity(nodes.len()), names: Vec::new(), problems: Vec::new() };
         if nodes.len() > limits::GRAPH_NODES_MAX {
             check.problems.push(GraphProblem::TooManyNodes(nodes.len()));
@@ -411,6 +420,7 @@ impl Check {
                 let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
+            nested::check(node, depth, |problem| check.problems.push(GraphProblem::Job(node.name.clone(), problem)));
             if let Some(unique) = &node.job.unique {
                 let problem = format!("has the unique key {:?}: give it to the graph", unique.key);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));

@@ -197,6 +197,13 @@ pub struct InvalidGraph {
     pub problems: Vec<GraphProblem>,
 }
 
+impl InvalidGraph {
+    /// A text that is no graph.
+    pub(super) fn document(problem: String) -> Self {
+        Self { graph: "of this text".into(), problems: vec![GraphProblem::Document(problem)] }
+    }
+}
+
 impl fmt::Display for InvalidGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "graph {} is invalid: ", self.graph)?;

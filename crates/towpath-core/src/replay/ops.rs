@@ -117,6 +117,8 @@ pub(super) struct State {
     shows: BTreeMap<String, Payload>,
     /// What the function asks its next chapter to begin with.
     renewal: Option<Outcome>,
+    /// Whether that chapter goes on with the children of this one.
+    keeps_children: bool,
     closed: Vec<Pos>,
     /// Children that nobody waits for any more.
     lost: Vec<Lost>,
@@ -177,6 +179,7 @@ impl Ops {
             must_commit: false,
             shows: BTreeMap::new(),
             renewal: None,
+            keeps_children: false,
             closed: Vec::new(),
             lost: Vec::new(),
             children: BTreeMap::new(),
@@ -270,7 +273,9 @@ impl Ops {
     pub fn close(&self, pos: Pos) {
         let mut state = self.lock();
         let slot = state.close(pos);
-        if let Some(Slot { ready: None, kind: SlotKind::Child(label, child), .. }) = &slot {
+        if let Some(Slot { ready: None, kind: SlotKind::Child(label, child), .. }) = &slot
+            && !state.keeps_children
+        {
             // What was opened is in the journal, so it is started whatever becomes of the wait: then replay sees the same.
             let lost = Lost { pos, label: label.clone(), child: *child };
             state.lost.push(lost);
@@ -307,6 +312,19 @@ impl Ops {
         self.lock().renewal.get_or_insert(input);
     }
 
+    /// Asks for the next chapter, which goes on with the children of this one: it asks for them again, under the same ids and
+    /// arrivals.
+    pub fn renew_with_children(&self, input: Outcome) {
+        let mut state = self.lock();
+        state.renewal.get_or_insert(input);
+        state.keeps_children = true;
+    }
+
+    /// Whether an operation has its outcome, and the function was not polled for it yet.
+    pub fn has_untold(&self) -> bool {
+        self.lock().open.values().any(|slot| slot.ready.is_some())
+    }
+
     /// What the next chapter is to begin with, if the function has asked for one.
     pub fn renewal(&self) -> Option<Outcome> {
         self.lock().renewal.clone()
@@ -319,7 +337,11 @@ impl Ops {
 
     /// The children that were started, and whose ends the function was not told: place and arrival.
     pub fn children(&self) -> Vec<(Pos, Label)> {
-        self.lock().children.iter().map(|(pos, label)| (*pos, label.clone())).collect()
+        let state = self.lock();
+        if state.keeps_children {
+            return Vec::new();
+        }
+        state.children.iter().map(|(pos, label)| (*pos, label.clone())).collect()
     }
 
     /// The instant at which the function was last told something.

@@ -76,16 +76,18 @@ pub struct ChildBuilder<'r, T> {
     pos: Pos,
     place: &'static Location<'static>,
     what: Result<What, String>,
+    /// The arrival that tells of its end, unless it is that of the place.
+    label: Option<Label>,
     decode: fn(&Outcome) -> Result<T, String>,
 }
 
 /// What is to be started, and who it is on replay.
-struct What {
-    item: Item,
-    child: Child,
-    name: String,
-    version: u16,
-    input: u64,
+pub(super) struct What {
+    pub(super) item: Item,
+    pub(super) child: Child,
+    pub(super) name: String,
+    pub(super) version: u16,
+    pub(super) input: u64,
 }
 
 /// What is to be done for a child: the work of a command.
@@ -158,7 +160,7 @@ impl<'r> Cx<'r> {
     ) -> ChildBuilder<'r, T> {
         let pos = self.ops().claim();
         let what = make(pos, JobId::child_of(self.job_id(), self.chapter(), pos.0, 0));
-        ChildBuilder { cx: self.clone(), pos, place, what, decode }
+        ChildBuilder::new(self.clone(), pos, place, what, None, decode)
     }
 
     /// A lone job or a run, as a child of this run.
@@ -174,13 +176,20 @@ impl<'r> Cx<'r> {
         let id = format!("{}.{}.{pos}", self.id(), self.chapter());
         RunId::new(&id).unwrap_or_else(|_| RunId::from_stored(&job.to_string()))
     }
-
-    fn parent(&self, pos: Pos) -> Parent {
-        Parent { run: self.id().clone(), awaits: Some(Parent::label(self.chapter(), pos.0)) }
-    }
 }
 
 impl<'r, T> ChildBuilder<'r, T> {
+    pub(super) fn new(
+        cx: Cx<'r>,
+        pos: Pos,
+        place: &'static Location<'static>,
+        what: Result<What, String>,
+        label: Option<Label>,
+        decode: fn(&Outcome) -> Result<T, String>,
+    ) -> Self {
+        Self { cx, pos, place, what, label, decode }
+    }
+
     /// Gives a child that is a run this id. If a run of this id is there, the child is refused.
     pub fn id(self, id: &str) -> Self {
         let id = id.to_owned();
@@ -243,7 +252,7 @@ impl<'r, T> ChildBuilder<'r, T> {
     }
 
     fn enter<U>(self, kind: OpKind, decode: fn(&Outcome) -> Result<U, String>) -> Op<'r, U> {
-        let Self { cx, pos, place, what, .. } = self;
+        let Self { cx, pos, place, what, label, .. } = self;
         let what = match what {
             Ok(what) => what,
             Err(problem) => {
@@ -251,12 +260,9 @@ impl<'r, T> ChildBuilder<'r, T> {
                 return Op::nowhere(cx.ops());
             }
         };
-        let mut parent = cx.parent(pos);
-        let label = Parent::label(cx.chapter(), pos.0);
+        let label = label.unwrap_or_else(|| Parent::label(cx.chapter(), pos.0));
         let is_detached = kind == OpKind::Detached;
-        if is_detached {
-            parent.awaits = None;
-        }
+        let parent = Parent { run: cx.id().clone(), awaits: (!is_detached).then(|| label.clone()) };
         let What { item, child, name, version, input } = what;
         let item = match item {
             Item::Job(mut job) => {
@@ -322,7 +328,7 @@ fn decode_run<O: DeserializeOwned, E: DeserializeOwned>(outcome: &Outcome) -> Re
     }
 }
 
-fn decode_job<O: DeserializeOwned>(outcome: &Outcome) -> Result<Result<O, ChildError<Failure>>, String> {
+pub(super) fn decode_job<O: DeserializeOwned>(outcome: &Outcome) -> Result<Result<O, ChildError<Failure>>, String> {
     let told: ChildEnd = outcome.decode().map_err(|e| e.problem)?;
     match told {
         ChildEnd::Job {
@@ -335,7 +341,7 @@ fn decode_job<O: DeserializeOwned>(outcome: &Outcome) -> Result<Result<O, ChildE
     }
 }
 
-fn decode_graph(outcome: &Outcome) -> Result<Result<(), ChildError<Failure>>, String> {
+pub(super) fn decode_graph(outcome: &Outcome) -> Result<Result<(), ChildError<Failure>>, String> {
     ended(outcome.decode().map_err(|e| e.problem)?)
 }
 

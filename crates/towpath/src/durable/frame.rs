@@ -1,6 +1,7 @@
 //! The frame around a function: its cancel, its limit of time, and its undos, written in operations like any other, so
 //! that they are part of the run's history.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::task::Poll;
@@ -8,13 +9,14 @@ use std::task::Poll;
 use serde::Serialize;
 use towpath_core::replay::{Body, Entry, Ident, OpKind, Ops, Outcome, Pos, Request, Wants, frame_ident};
 use towpath_core::store::{CancelNote, Parent};
-use towpath_core::{JobId, Label, Payload, RunId, Timestamp, limits};
+use towpath_core::{JobId, Label, Payload, RunId, Timestamp, defaults, limits};
 
 use super::cx::Cx;
 use super::function::Durable;
 use super::op::Op;
 use super::race::{Race3, race};
 use super::trap::Trapped;
+use crate::failure::Failure;
 
 /// Who a run is.
 #[derive(Clone, Debug)]
@@ -110,11 +112,14 @@ fn listen(ops: &Ops) -> Op<'static, CancelNote> {
 fn end_of<O, E>(first: Race3<Result<O, E>, CancelNote, ()>) -> How
 where
     O: Serialize,
-    E: Serialize + fmt::Display,
+    E: Serialize + fmt::Display + 'static,
 {
     match first {
         Race3::A(Ok(value)) => How::Returned(Payload::json(&value).map_err(|e| e.problem)),
         Race3::A(Err(error)) => {
+            if let Some(reason) = (&error as &dyn Any).downcast_ref::<Failure>().and_then(Failure::revokes) {
+                return How::Cancelled(CancelNote { actor: defaults::ACTOR.into(), reason: reason.to_owned() });
+            }
             let text = error.to_string();
             How::Failed { text, error: Outcome::of(&error).unwrap_or_else(|_| Outcome::null()) }
         }

@@ -7,9 +7,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath_core::builtin::Scope;
 use towpath_core::store::{Upstream, Wanted};
-use towpath_core::{NodeName, Payload};
+use towpath_core::{GraphId, JobId, NodeName, Payload};
 
 use super::{Expression, value};
+use crate::client::Client;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -57,10 +58,23 @@ impl Facts {
     /// # Errors
     /// The store could not be asked, or a node that is named stands nowhere above: the attempt failed.
     pub async fn gather(cx: &Context, expressions: &[&Expression], scope: &Scope) -> Result<Self, Failure> {
+        let graph = cx.node().map(|node| node.graph);
+        Self::of(cx.client(), cx.job(), graph, &cx.upstream().await?, expressions, scope).await
+    }
+
+    /// The same of a node that is no attempt: `parents` are its direct ones.
+    pub(crate) async fn of(
+        client: &Client,
+        job: JobId,
+        graph: Option<GraphId>,
+        parents: &[Upstream],
+        expressions: &[&Expression],
+        scope: &Scope,
+    ) -> Result<Self, Failure> {
         let mut facts = Self::default();
-        for upstream in cx.upstream().await? {
+        for upstream in parents {
             let name = upstream.node.as_str();
-            facts.add(name.strip_prefix(scope.prefix.as_str()).unwrap_or(name), &upstream);
+            facts.add(name.strip_prefix(scope.prefix.as_str()).unwrap_or(name), upstream);
         }
         let named: BTreeSet<&String> = expressions.iter().flat_map(|expression| &expression.uses().nodes).collect();
         for name in named {
@@ -69,12 +83,12 @@ impl Facts {
             }
             let full =
                 NodeName::new(&format!("{}{name}", scope.prefix)).map_err(|e| Failure::permanent(e.to_string()))?;
-            let found = cx.client().store().ancestors(cx.job(), Wanted::Node(full), 1).await?.pop();
+            let found = client.store().ancestors(job, Wanted::Node(full), 1).await?.pop();
             let found = found.ok_or_else(|| Failure::permanent(format!("no node above is named {name}")))?;
             facts.add(name, &found.upstream);
         }
-        facts.input = match cx.node() {
-            Some(node) => cx.client().store().graph_input(node.graph).await?.as_ref().and_then(read),
+        facts.input = match graph {
+            Some(graph) => client.store().graph_input(graph).await?.as_ref().and_then(read),
             None => None,
         };
         let decode = |json: &RawValue| serde_json::from_str(json.get()).unwrap_or_default();

@@ -8,6 +8,7 @@ use towpath_core::{
     Condition, GraphId, GraphProblem, InvalidGraph, Label, NewAppend, NewJob, NodeName, PreparedAppend,
 };
 
+use super::builtin::name_runs;
 use super::edge::{Parent, sealed};
 use super::{Edge, GraphBuilder, Node, Parents, State};
 use crate::client::Client;
@@ -92,8 +93,9 @@ impl GraphAppend {
     /// What was added, unless a problem was found on the way.
     pub(crate) fn into_new(self) -> Result<NewAppend, InvalidGraph> {
         let graph = self.builder.id;
-        let State { nodes, edges, mut problems, .. } =
+        let State { mut nodes, edges, mut problems, .. } =
             self.builder.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        name_runs(graph, &mut nodes);
         let new = NewAppend { graph, nodes, edges };
         if problems.is_empty() {
             return Ok(new);

@@ -94,9 +94,9 @@ impl<T> Node<'_, WaitFor<T>> {
     }
 }
 
-/// A wait is a run, named by its graph and node once both are known.
+/// A wait, and a node that stands for more than one job, is a run: named by its graph and node once both are known.
 pub(super) fn name_runs(graph: GraphId, nodes: &mut [NewNode]) {
-    for node in nodes.iter_mut().filter(|node| node.job.kind.as_str() == builtin::SIGNAL) {
+    for node in nodes.iter_mut().filter(|node| builtin::is_run(&node.job.kind)) {
         // A name that is too long was said to be one.
         node.job.run = builtin::run_of(graph, &node.name).ok();
     }

@@ -1,6 +1,10 @@
 //! Whether the expressions of a graph can be read, and name only what is there: judged before anything is written.
 
-use towpath_core::{GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, builtin};
+use serde_json::value::RawValue;
+use towpath_core::builtin::{self, Each, Scope};
+use towpath_core::{GraphId, GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, limits};
+
+use crate::builtin::{Path, Root};
 
 /// Checks a graph with its expressions, and gives it the form that stores write.
 ///
@@ -19,65 +23,125 @@ pub(crate) fn prepare(graph: NewGraph) -> Result<PreparedGraph, InvalidGraph> {
     }
 }
 
-/// What is wrong with the expressions of these nodes. A parent that is not among them may be there already: what it is
-/// named is not judged.
-#[cfg(feature = "cel")]
+/// What is wrong with the expressions of these nodes, and of the graphs that they hold. A parent that is not among them may
+/// be there already: what it is named is not judged.
 pub(crate) fn check(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<GraphProblem> {
-    let gates: Vec<&NewNode> = nodes.iter().filter(|node| node.job.kind.as_str() == builtin::GATE).collect();
-    if gates.is_empty() {
+    check_at(nodes, edges, 0)
+}
+
+fn check_at(nodes: &[NewNode], edges: &[NewEdge], depth: usize) -> Vec<GraphProblem> {
+    let has_expressions = |node: &&NewNode| node.job.kind.is_reserved();
+    let asking: Vec<&NewNode> = nodes.iter().filter(has_expressions).collect();
+    if asking.is_empty() {
         return Vec::new();
     }
     let above = Above::new(nodes, edges);
-    gates.into_iter().flat_map(|gate| check_gate(gate, &above)).collect()
+    asking.into_iter().flat_map(|node| check_node(node, &above, depth)).collect()
 }
 
-/// Without the feature no worker of this build can evaluate one.
-#[cfg(not(feature = "cel"))]
-pub(crate) fn check(nodes: &[NewNode], _: &[NewEdge]) -> Vec<GraphProblem> {
-    let gates = nodes.iter().filter(|node| node.job.kind.as_str() == builtin::GATE);
-    let problem = "its expressions need the feature `cel` of the crate towpath: enable it";
-    gates.map(|gate| GraphProblem::Job(gate.name.clone(), problem.to_owned())).collect()
-}
-
-#[cfg(feature = "cel")]
-fn check_gate(gate: &NewNode, above: &Above<'_>) -> Vec<GraphProblem> {
-    use crate::expression::Expression;
-    let input: builtin::Gate = match gate.job.input.decode() {
-        Ok(input) => input,
-        Err(e) => return vec![GraphProblem::Job(gate.name.clone(), e.problem)],
+fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProblem> {
+    let held = match Held::of(node) {
+        Ok(held) => held,
+        Err(problem) => return vec![GraphProblem::Job(node.name.clone(), problem)],
     };
     let mut problems = Vec::new();
-    for (label, text) in &input.branches {
+    for (what, text) in &held.texts {
         let mut problem = |problem: String| {
-            problems.push(GraphProblem::Job(gate.name.clone(), format!("branch {label}: {problem}")));
+            problems.push(GraphProblem::Job(node.name.clone(), format!("{what}: {problem}")));
         };
-        let expression = match Expression::parse(text) {
-            Ok(expression) => expression,
+        let (names, params) = match named(text, node.job.kind.as_str() == builtin::GATE) {
+            Ok(named) => named,
             Err(e) => {
-                problem(e.to_string());
+                problem(e);
                 continue;
             }
         };
-        for name in &expression.uses().nodes {
-            if !above.has(gate.name.as_str(), &format!("{}{name}", input.scope.prefix)) {
+        for name in &names {
+            if !above.has(node.name.as_str(), &format!("{}{name}", held.scope.prefix)) {
                 problem(format!("`{text}` reads the node {name}, which is not above it: add an edge, or read another"));
             }
         }
-        for name in expression.uses().params.iter().filter(|name| !input.scope.params.contains_key(*name)) {
+        for name in params.iter().filter(|name| !held.scope.params.contains_key(*name)) {
             problem(format!("`{text}` reads the parameter {name}, which the graph does not have"));
         }
+    }
+    // What is no graph, or stands too deep, is said by who prepares it.
+    let id = GraphId::from_bytes([0; 16]);
+    if depth < limits::GRAPH_DEPTH_MAX
+        && let Some(graph) = held.graph
+        && let Ok(inner) = NewGraph::inner(&graph, id)
+    {
+        let wrong = check_at(&inner.nodes, &inner.edges, depth + 1);
+        problems.extend(wrong.into_iter().map(|p| GraphProblem::Job(node.name.clone(), format!("in its graph: {p}"))));
     }
     problems
 }
 
-/// Who stands above whom.
+/// What a built-in node holds that is to be judged here.
+#[derive(Default)]
+struct Held {
+    /// Its expressions, and what each is called.
+    texts: Vec<(String, String)>,
+    scope: Scope,
+    graph: Option<Box<RawValue>>,
+}
+
+impl Held {
+    fn of(node: &NewNode) -> Result<Self, String> {
+        let input = &node.job.input;
+        Ok(match node.job.kind.as_str() {
+            builtin::GATE => {
+                let builtin::Gate { branches, scope } = input.decode().map_err(|e| e.problem)?;
+                let branches = branches.into_iter().map(|(label, text)| (format!("branch {label}"), text));
+                Self { texts: branches.collect(), scope, graph: None }
+            }
+            builtin::GRAPH => {
+                let builtin::Nested { graph, input_from, scope } = input.decode().map_err(|e| e.problem)?;
+                let texts = input_from.map(|text| ("`input_from`".to_owned(), text));
+                Self { texts: texts.into_iter().collect(), scope, graph: Some(graph) }
+            }
+            builtin::MAP => {
+                let builtin::Map { over, each, scope, .. } = input.decode().map_err(|e| e.problem)?;
+                let graph = match each {
+                    Each::Graph(graph) => Some(graph),
+                    Each::Job(_) => None,
+                };
+                Self { texts: vec![("`over`".to_owned(), over)], scope, graph }
+            }
+            _ => Self::default(),
+        })
+    }
+}
+
+/// The nodes and the parameters that a text names. `must_be_cel`: a plain path would be one too, but is not read so there.
+fn named(text: &str, must_be_cel: bool) -> Result<(Vec<String>, Vec<String>), String> {
+    match Path::read(text).filter(|_| !must_be_cel) {
+        Some(Path { root: Root::Output(node), .. }) => Ok((vec![node], Vec::new())),
+        Some(Path { root: Root::Param(name), .. }) => Ok((Vec::new(), vec![name])),
+        Some(_) => Ok((Vec::new(), Vec::new())),
+        None => named_in_cel(text),
+    }
+}
+
 #[cfg(feature = "cel")]
+fn named_in_cel(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    let expression = crate::expression::Expression::parse(text).map_err(|e| e.to_string())?;
+    let uses = expression.uses();
+    Ok((uses.nodes.iter().cloned().collect(), uses.params.iter().cloned().collect()))
+}
+
+/// Without the feature no worker of this build can evaluate one.
+#[cfg(not(feature = "cel"))]
+fn named_in_cel(_: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    Err("an expression needs the feature `cel` of the crate towpath: enable it".to_owned())
+}
+
+/// Who stands above whom.
 struct Above<'a> {
     nodes: std::collections::HashSet<&'a str>,
     parents: std::collections::HashMap<&'a str, Vec<&'a str>>,
 }
 
-#[cfg(feature = "cel")]
 impl<'a> Above<'a> {
     fn new(nodes: &'a [NewNode], edges: &'a [NewEdge]) -> Self {
         let mut parents: std::collections::HashMap<&str, Vec<&str>> = std::collections::HashMap::new();

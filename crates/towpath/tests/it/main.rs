@@ -18,6 +18,7 @@ mod harness;
 mod jobs;
 mod kill;
 mod macros;
+mod maps;
 mod misuse;
 mod onboarding;
 mod outage;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::fields::{Fields, Reader, Whose, what};
-use super::micros;
-use crate::builtin::{self, Gate, Scope, Wait};
+use super::{holds, micros};
+use crate::builtin::{self, Gate, Map, Nested, Scope, Wait};
 use crate::graph::{Condition, FailureMode, Need, NewEdge, NewGraph, NewNode};
 use crate::id::JobId;
 use crate::job::{Due, NewJob};
@@ -17,12 +17,35 @@ use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 
 /// The fields of a node, in the order in which they are written.
-pub(super) const FIELDS: [&str; 22] = [
-    "name", "kind", "version", "input", "labels", "branches", "signal", "timer", "after", "if", "at_least", "may_fail",
-    "undoes", "queue", "priority", "delay", "at", "deadline", "retry", "timeout", "tags", "headers",
+pub(super) const FIELDS: [&str; 25] = [
+    "name",
+    "kind",
+    "version",
+    "input",
+    "labels",
+    "branches",
+    "signal",
+    "timer",
+    "graph",
+    "input_from",
+    "map",
+    "after",
+    "if",
+    "at_least",
+    "may_fail",
+    "undoes",
+    "queue",
+    "priority",
+    "delay",
+    "at",
+    "deadline",
+    "retry",
+    "timeout",
+    "tags",
+    "headers",
 ];
 /// Those of which a node has exactly one: they say what it does.
-const DOES: [&str; 4] = ["kind", "branches", "signal", "timer"];
+const DOES: [&str; 6] = ["kind", "branches", "signal", "timer", "graph", "map"];
 
 /// A node's fields as read. What is `None` was left out, or was wrong and said so.
 #[derive(Default)]
@@ -34,6 +57,9 @@ struct Draft {
     branches: Vec<(Label, String)>,
     signal: Option<Wait>,
     timer: Option<Due>,
+    graph: Option<Box<RawValue>>,
+    input_from: Option<String>,
+    map: Option<Map>,
     after: Vec<(NodeName, Condition)>,
     guard: Option<String>,
     need: Need,
@@ -79,6 +105,9 @@ pub(super) fn read(reader: &mut Reader, graph: &mut NewGraph, place: usize, valu
             reader.problem(&whose, format!("`{field}` is for a node with a `kind`: remove it"));
         }
     }
+    if draft.input_from.is_some() && !does.contains(&"graph") {
+        reader.problem(&whose, "`input_from` is for a node with a `graph`: remove it");
+    }
     if draft.delay.is_some() && draft.at.is_some() {
         reader.problem(&whose, "it has `delay` and `at`: keep one of them");
     }
@@ -108,6 +137,9 @@ impl Draft {
             "branches" => self.branches = branches(reader, whose, value),
             "signal" => self.signal = signal(reader, whose, value),
             "timer" => self.timer = timer(reader, whose, value),
+            "graph" => self.graph = holds::graph(reader, whose, value),
+            "input_from" => self.input_from = holds::expression(reader, whose, field, value),
+            "map" => self.map = holds::map(reader, whose, value),
             "after" => self.after = after(reader, whose, value),
             "if" => {
                 self.guard = reader.text(whose, field, value);
@@ -174,6 +206,15 @@ impl Draft {
         if let Some(due) = self.timer {
             return Some(NewNode::timer(name, id, due));
         }
+        if let Some(inner) = &self.graph {
+            let nested = Nested { graph: inner.clone(), input_from: self.input_from.clone(), scope: Scope::default() };
+            let node = NewNode::nested(graph.id, name, id, &nested);
+            return node.map_err(|problem| reader.problem(whose, problem.to_string())).ok();
+        }
+        if let Some(map) = &self.map {
+            let node = NewNode::map(graph.id, name, id, map);
+            return node.map_err(|problem| reader.problem(whose, problem.to_string())).ok();
+        }
         // A kind that was wrong was said to be; the node stays, so that what waits for it is not said to wait for nothing.
         let kind = self.kind.clone().unwrap_or_else(|| Kind::from_stored("unknown"));
         let mut job = NewJob::new(id, kind);
@@ -229,7 +270,7 @@ fn gate_node(
     node.map_err(|problem| reader.problem(whose, format!("`branches`: {problem}"))).ok()
 }
 
-fn kind(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Kind> {
+pub(super) fn kind(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Kind> {
     let kind = reader.parsed::<Kind>(whose, "kind", value)?;
     if kind.is_reserved() {
         reader.problem(whose, format!("the kind {kind} is kept for the product: choose another"));
@@ -307,7 +348,7 @@ fn timer(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Due> {
 }
 
 /// A number of attempts, or `{ "attempts": 3, "backoff": "1s", "cap": "1m" }`.
-fn retry(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<RetryPolicy> {
+pub(super) fn retry(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<RetryPolicy> {
     let attempts = |reader: &mut Reader, value: &RawValue| {
         let read = serde_json::from_str::<u32>(value.get()).ok().filter(|attempts| *attempts > 0);
         if read.is_none() {

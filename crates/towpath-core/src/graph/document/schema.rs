@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::limits;
+use crate::{defaults, limits};
 
 /// The JSON Schema (draft 2020-12) of the text that [`NewGraph::from_json`](crate::NewGraph::from_json) reads.
 pub fn schema() -> Value {
@@ -43,8 +43,53 @@ fn defs() -> Value {
         "duration": { "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "examples": ["500ms", "30s", "5m", "2h", "1d"] },
         "instant": { "type": "string", "format": "date-time" },
         "expression": { "type": "string", "minLength": 1, "maxLength": limits::EXPRESSION_BYTES_MAX, "description": "In CEL, over `outputs`, `states`, `errors` and `input`." },
+        "retry": retry(),
+        "inner": { "type": "object", "required": ["name", "nodes"], "not": { "required": ["id"] }, "$ref": "#" },
+        "map": map(),
         "edge": edge(),
         "node": node()
+    })
+}
+
+fn retry() -> Value {
+    let duration = json!({ "$ref": "#/$defs/duration" });
+    json!({
+        "oneOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": { "type": "integer", "minimum": 1 }, "backoff": duration, "cap": duration } }
+        ],
+        "description": "Attempts, and the wait between them, which doubles."
+    })
+}
+
+fn map() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["over", "each"],
+        "properties": {
+            "over": { "$ref": "#/$defs/expression", "description": "The list, such as outputs.list." },
+            "each": {
+                "type": "object",
+                "additionalProperties": false,
+                "oneOf": [{ "required": ["kind"] }, { "required": ["graph"] }],
+                "properties": {
+                    "kind": { "$ref": "#/$defs/token", "description": "A job of this kind for each element." },
+                    "version": { "type": "integer", "minimum": 0, "maximum": 65_535, "default": 1 },
+                    "input": { "type": "object", "description": "What its input holds besides the element; if left out, the input is the element." },
+                    "into": { "type": "string", "pattern": "^/", "examples": ["/element"], "description": "Where in `input` the element is put." },
+                    "queue": { "$ref": "#/$defs/token", "default": "default" },
+                    "priority": { "type": "integer", "minimum": -32_768, "maximum": 32_767, "default": 0 },
+                    "retry": { "$ref": "#/$defs/retry" },
+                    "timeout": { "$ref": "#/$defs/duration" },
+                    "tags": { "type": "array", "items": { "type": "string" } },
+                    "headers": { "type": "object", "additionalProperties": { "type": "string" } },
+                    "graph": { "$ref": "#/$defs/inner", "description": "A graph for each element, which is its input." }
+                }
+            },
+            "concurrency": { "type": "integer", "minimum": 1, "maximum": limits::MAP_CONCURRENCY_MAX, "default": defaults::MAP_CONCURRENCY, "description": "How many elements are at work at once." },
+            "on_failure": { "enum": ["fail", "collect"], "default": "fail", "description": "Whether the first element that fails fails the node, or its output has { \"ok\": … } or { \"error\": … } of each." }
+        }
     })
 }
 
@@ -74,7 +119,7 @@ fn node() -> Value {
         "type": "object",
         "additionalProperties": false,
         "required": ["name"],
-        "oneOf": [{ "required": ["kind"] }, { "required": ["branches"] }, { "required": ["signal"] }, { "required": ["timer"] }],
+        "oneOf": [{ "required": ["kind"] }, { "required": ["branches"] }, { "required": ["signal"] }, { "required": ["timer"] }, { "required": ["graph"] }, { "required": ["map"] }],
         "properties": {
             "name": { "$ref": "#/$defs/nodeName", "not": { "const": "end" }, "description": "Unique in the graph." },
             "kind": { "$ref": "#/$defs/token", "description": "What routes the job to its handler." },
@@ -101,6 +146,9 @@ fn node() -> Value {
                     { "type": "object", "additionalProperties": false, "required": ["at"], "properties": { "at": instant } }
                 ]
             },
+            "graph": { "$ref": "#/$defs/inner", "description": "Runs this graph, and ends as it ends; its output has the outputs of the graph's last nodes, by name." },
+            "input_from": { "$ref": "#/$defs/expression", "description": "Of a node with a graph: what that graph's input is. Its own, if left out." },
+            "map": { "$ref": "#/$defs/map", "description": "Does the same for each element of a list; its output has the outputs in the order of the elements." },
             "after": {
                 "description": "What it waits for.",
                 "oneOf": [{ "$ref": "#/$defs/edge" }, { "type": "array", "items": { "$ref": "#/$defs/edge" } }]
@@ -114,13 +162,7 @@ fn node() -> Value {
             "delay": { "$ref": "#/$defs/duration", "description": "Counted from when its parents allow it." },
             "at": { "$ref": "#/$defs/instant", "description": "Does not start before." },
             "deadline": { "$ref": "#/$defs/instant", "description": "Dead if it has not succeeded by then." },
-            "retry": {
-                "oneOf": [
-                    { "type": "integer", "minimum": 1 },
-                    { "type": "object", "additionalProperties": false, "required": ["attempts"], "properties": { "attempts": { "type": "integer", "minimum": 1 }, "backoff": duration, "cap": duration } }
-                ],
-                "description": "Attempts, and the wait between them, which doubles."
-            },
+            "retry": { "$ref": "#/$defs/retry" },
             "timeout": { "$ref": "#/$defs/duration", "description": "How long one attempt may take." },
             "tags": { "type": "array", "maxItems": limits::TAGS_MAX, "items": { "type": "string", "maxLength": limits::TAG_BYTES_MAX } },
             "headers": { "type": "object", "additionalProperties": { "type": "string" }, "description": "What travels with the job." }

@@ -50,6 +50,9 @@ const FULL: &str = r#"{
     {"name": "rest", "timer": "10m", "after": [{"node": "approve", "on": "failed"}]},
     {"name": "until", "timer": {"at": "2030-01-31T09:30:00Z"}, "after": ["rest"]},
     {"name": "ship", "kind": "ship", "after": ["route", {"node": "until", "on": "joined"}], "at_least": 1, "at": "2030-01-31T09:30:00Z", "retry": 5},
+    {"name": "parcels", "graph": {"name": "inner", "nodes": [{"name": "pack", "kind": "pack"}]}, "input_from": "outputs.price", "after": ["ship"]},
+    {"name": "mails", "map": {"over": "input.to", "each": {"kind": "mail", "version": 2, "input": {"text": 1.50}, "into": "/to", "queue": "slow", "priority": 1, "retry": 3, "timeout": "5s", "tags": ["t"], "headers": {"h": "1"}}, "concurrency": 4, "on_failure": "collect"}},
+    {"name": "sheets", "map": {"over": "input.sheets", "each": {"graph": {"name": "sheet", "nodes": [{"name": "print", "kind": "print"}]}}}},
     {"name": "recall", "kind": "recall", "undoes": "ship", "retry": 50}
   ]
 }"#;
@@ -103,7 +106,8 @@ fn what_is_read_is_what_the_builder_would_make() {
             "approve rest failed",
             "rest until succeeded",
             "route ship succeeded",
-            "until ship joined"
+            "until ship joined",
+            "ship parcels succeeded"
         ]
     );
 }

@@ -1,12 +1,14 @@
 //! Graphs written as JSON: the text that [`NewGraph::from_json`] reads.
 
+mod held;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::builtin::{self, Gate, Wait};
+use crate::builtin::{self, Gate, Nested, Wait};
 use crate::graph::{Condition, FailureMode, GraphProblem, InvalidGraph, Need, NewEdge, NewGraph, NewNode};
 use crate::job::Due;
 use crate::name::NodeName;
@@ -47,6 +49,12 @@ struct Node<'a> {
     signal: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timer: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<held::Map>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +189,11 @@ impl<'a> Writer<'a, '_> {
                     (None, None) => Some(json!("1ms")),
                 }
             }
+            builtin::GRAPH => match job.input.decode::<Nested>() {
+                Ok(nested) => (written.graph, written.input_from) = (Some(nested.graph), nested.input_from),
+                Err(e) => self.problem(e.problem),
+            },
+            builtin::MAP => written.map = self.map(),
             kind => {
                 written.kind = Some(kind);
                 written.version = (job.version != 1).then_some(job.version);

@@ -18,8 +18,9 @@ pub(in crate::testing) type ChildStub = Arc<dyn Fn(&Payload) -> ChildEnd + Send 
 /// What is going on outside of the run, as its store would know.
 #[derive(Default)]
 pub(super) struct Children {
-    /// Those that were started and have not ended.
-    at_work: BTreeMap<Pos, Child>,
+    /// Those that were started and have not ended, by the arrival that tells of their end: a later chapter may ask for them at
+    /// another place.
+    at_work: BTreeMap<Label, Child>,
     /// Those that have, and when: a crash takes back what came after the last commit.
     ended: Vec<(Child, InboxLine)>,
 }
@@ -35,7 +36,7 @@ const FIRST_SEQ: i64 = 1_000_000;
 
 impl Children {
     pub(super) fn at_work(&self) -> impl Iterator<Item = Pos> {
-        self.at_work.keys().copied()
+        self.at_work.values().map(|child| child.pos)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -54,14 +55,17 @@ impl Children {
             if line.at <= committed_at {
                 self.ended.push((child, line));
             } else {
-                self.at_work.insert(child.pos, child);
+                self.at_work.insert(child.label.clone(), child);
             }
         }
     }
 
     /// Ends one, if it is one.
     pub(super) fn finish(&mut self, pos: Pos, at: Timestamp) -> bool {
-        let Some(child) = self.at_work.remove(&pos) else { return false };
+        let Some(label) = self.at_work.values().find(|child| child.pos == pos).map(|child| child.label.clone()) else {
+            return false;
+        };
+        let Some(child) = self.at_work.remove(&label) else { return false };
         let payload = Payload::json(&child.end).unwrap_or_default();
         // Two chapters have children at the same place.
         let seq = FIRST_SEQ + self.ended.len() as i64;
@@ -70,13 +74,18 @@ impl Children {
         true
     }
 
-    fn has(&self, pos: Pos, label: &Label) -> bool {
-        self.at_work.contains_key(&pos) || self.ended.iter().any(|(child, _)| child.label == *label)
+    /// Whether it was started; it is asked for at this place now.
+    fn has(&mut self, pos: Pos, label: &Label) -> bool {
+        if let Some(child) = self.at_work.get_mut(label) {
+            child.pos = pos;
+            return true;
+        }
+        self.ended.iter().any(|(child, _)| child.label == *label)
     }
 
     /// A child that has not ended ends as cancelled.
     pub(super) fn cancel(&mut self, lost: &Lost) {
-        if let Some(child) = self.at_work.get_mut(&lost.pos) {
+        if let Some(child) = self.at_work.get_mut(&lost.label) {
             let cause = Some(Cause::Asked { actor: "towpath".into(), reason: "it is not waited for".into() });
             child.end = match child.end {
                 ChildEnd::Graph { .. } => ChildEnd::Graph { end: GraphEnd::Cancelled },
@@ -100,7 +109,7 @@ impl Shell<'_> {
             if !self.children.has(pos, &work.label) {
                 *self.began.entry(ident.name.to_string()).or_default() += 1;
                 let (label, end) = (work.label, end_of(self.plan, &ident.name, &work.item));
-                self.children.at_work.insert(pos, Child { pos, label, end });
+                self.children.at_work.insert(label.clone(), Child { pos, label, end });
             }
             self.pending.push(Entry::Started { pos });
         }

@@ -1,0 +1,288 @@
+//! A node that does something for each element of a list: so many at once, each begun as soon as another has ended, and
+//! what they left in the order of the elements.
+//!
+//! Its run goes on in chapters, so that however long the list is, what it is rebuilt from stays small. A chapter goes on
+//! with the elements that the one before has left at work.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use towpath_core::builtin::{self, Come, Each, Map, OnFailure, Progress, Scope};
+use towpath_core::{JobId, limits};
+
+use super::{MAP, nested, source};
+use crate::durable::{Cx, Step, StepCx};
+use crate::failure::Failure;
+
+/// The function of such a node.
+pub(super) async fn run(cx: Cx<'_>, map: Map) -> Result<Box<RawValue>, Failure> {
+    let come = match &map.come {
+        Some(come) => (**come).clone(),
+        None => Come { began: cx.chapter(), ..Come::default() },
+    };
+    let elements = Elements::of(&cx, &map, &come).await?;
+    let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, elements, at_work: BTreeSet::new() };
+    walk.go().await
+}
+
+/// What is asked of a list: elements that are at work, and those behind them.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) job: JobId,
+    pub(super) over: String,
+    pub(super) scope: Scope,
+    pub(super) open: Vec<u32>,
+    pub(super) from: u32,
+}
+
+/// Some elements of a list.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Block {
+    /// How many it has in all.
+    pub(super) of: u32,
+    /// The elements that were asked for, as many as fit.
+    pub(super) elements: Vec<Box<RawValue>>,
+}
+
+pub(super) const ELEMENTS: Step<Asked, Block, Failure> = Step::new("elements", &elements);
+
+async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
+    let list = source::value(cx.client(), asked.job, &asked.over, &asked.scope).await?;
+    let all: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| {
+        let shown: String = list.get().chars().take(SHOWN_CHARS_MAX).collect();
+        Failure::permanent(format!("`{}` is no list, but {shown}", asked.over))
+    })?;
+    let (of, max) = (all.len(), limits::MAP_ELEMENTS_MAX);
+    if of > max {
+        return Err(Failure::permanent(format!("`{}` has {of} elements, at most {max} are allowed", asked.over)));
+    }
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    // It is not more than the limit above.
+    let of = of as u32;
+    for at in asked.open.iter().copied().chain(asked.from..of) {
+        let Some(element) = all.get(at as usize) else { break };
+        bytes += element.get().len();
+        if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= BLOCK_ELEMENTS) {
+            break;
+        }
+        taken.push((*element).to_owned());
+    }
+    Ok(Block { of, elements: taken })
+}
+
+/// The elements that are not begun, read from the list as they are needed.
+struct Elements {
+    of: u32,
+    /// Numbers that are to come before all others: of elements that an earlier chapter has begun.
+    open: VecDeque<u32>,
+    /// The number behind them.
+    next: u32,
+    read: VecDeque<Box<RawValue>>,
+}
+
+impl Elements {
+    async fn of(cx: &Cx<'_>, map: &Map, come: &Come) -> Result<Self, Failure> {
+        let mut elements =
+            Self { of: come.of, open: come.open.iter().copied().collect(), next: come.next, read: VecDeque::new() };
+        elements.read(cx, map).await?;
+        Ok(elements)
+    }
+
+    async fn read(&mut self, cx: &Cx<'_>, map: &Map) -> Result<(), Failure> {
+        let (open, from) = (self.open.iter().copied().collect(), self.next);
+        let asked = Asked { job: cx.job_id(), over: map.over.clone(), scope: map.scope.clone(), open, from };
+        let Block { of, elements } = cx.step(ELEMENTS, &asked).await?;
+        if self.of != of && self.next > 0 {
+            return Err(Failure::permanent(format!("`{}` had {} elements, and has {of} now", map.over, self.of)));
+        }
+        self.of = of;
+        self.read = elements.into();
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.open.is_empty() && self.next >= self.of
+    }
+
+    /// The number of the next element, and the element.
+    async fn take(&mut self, cx: &Cx<'_>, map: &Map) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        if self.read.is_empty() {
+            self.read(cx, map).await?;
+        }
+        let Some(element) = self.read.pop_front() else { return Ok(None) };
+        let number = self.open.pop_front().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        });
+        Ok(Some((number, element)))
+    }
+}
+
+/// One chapter's way through a list.
+struct Walk<'w, 'r> {
+    cx: &'w Cx<'r>,
+    map: &'w Map,
+    come: Come,
+    elements: Elements,
+    at_work: BTreeSet<u32>,
+    /// Of what the elements have left.
+    bytes: usize,
+}
+
+impl Walk<'_, '_> {
+    async fn go(&mut self) -> Result<Box<RawValue>, Failure> {
+        let (cx, map, began) = (self.cx, self.map, self.come.began);
+        let settling = AtomicU32::new(0);
+        let mut work = FuturesUnordered::new();
+        let (mut ended_here, mut is_long) = (0, CHAPTER.max(map.concurrency));
+        self.tell();
+        loop {
+            let is_due = ended_here >= is_long && !self.elements.is_over();
+            // An element whose end was taken here is none of the next chapter's: it is finished first.
+            if is_due && settling.load(Ordering::Relaxed) == 0 && !cx.has_untold() {
+                match self.next_chapter() {
+                    Some(next) => return cx.continue_with_children(MAP, &next).await,
+                    // That is too much to carry: this one goes on.
+                    None => is_long = u32::MAX,
+                }
+            }
+            while work.len() < map.concurrency as usize && (!is_due || is_long == u32::MAX) {
+                let Some((number, element)) = self.elements.take(cx, map).await? else { break };
+                self.at_work.insert(number);
+                work.push(one(cx, map, (began, number), element, &settling));
+            }
+            match work.next().await {
+                Some((number, left)) => {
+                    self.at_work.remove(&number);
+                    self.ended(number, left)?;
+                    self.tell();
+                    ended_here += 1;
+                }
+                None if self.elements.is_over() => break,
+                None => {}
+            }
+        }
+        serde_json::value::to_raw_value(&self.come.left).map_err(|e| Failure::permanent(e.to_string()))
+    }
+
+    /// Shows how far it has come.
+    fn tell(&self) {
+        let Come { done, failed, .. } = self.come;
+        self.cx.publish(&Progress { of: self.elements.of, done, failed });
+    }
+
+    fn ended(&mut self, number: u32, left: Result<Box<RawValue>, String>) -> Result<(), Failure> {
+        self.come.done += 1;
+        self.come.failed += u32::from(left.is_err());
+        let left = match (self.map.on_failure, left) {
+            (OnFailure::Fail, Ok(left)) => left,
+            (OnFailure::Fail, Err(problem)) => {
+                let (job, began) = (self.cx.job_id(), self.come.began);
+                let child = match self.map.each {
+                    Each::Job(_) => format!("job {}", builtin::element_job(job, began, number)),
+                    Each::Graph(_) => format!("graph {}", builtin::element_graph(job, began, number)),
+                };
+                return Err(Failure::permanent(format!("element {number} failed ({child}): {problem}")));
+            }
+            (OnFailure::Collect, left) => collected(left)?,
+        };
+        self.bytes += left.get().len() + 1;
+        let max = limits::PAYLOAD_BYTES_MAX;
+        if self.bytes + 1 > max {
+            let Come { done, .. } = self.come;
+            return Err(Failure::permanent(format!(
+                "the outputs of {done} of {} elements have more than {max} bytes together, at most {max} are allowed: let each leave \
+                 less, or leave where it is",
+                self.elements.of
+            )));
+        }
+        let at = number as usize;
+        if self.come.left.len() <= at {
+            self.come.left.resize_with(at + 1, || RawValue::NULL.to_owned());
+        }
+        self.come.left[at] = left;
+        Ok(())
+    }
+
+    /// What the next chapter begins with, unless that is too much to carry.
+    fn next_chapter(&self) -> Option<Map> {
+        let come = Come {
+            of: self.elements.of,
+            next: self.elements.next,
+            open: self.at_work.iter().copied().collect(),
+            ..self.come.clone()
+        };
+        let next = Map { come: Some(Box::new(come)), ..self.map.clone() };
+        let bytes = serde_json::to_string(&next).map_or(usize::MAX, |text| text.len());
+        (bytes <= limits::PAYLOAD_BYTES_MAX).then_some(next)
+    }
+}
+
+/// Does what is to be done for one element. `settling` counts those whose end was taken, and that have not said what they
+/// left.
+async fn one(
+    cx: &Cx<'_>,
+    map: &Map,
+    (began, number): (u32, u32),
+    element: Box<RawValue>,
+    settling: &AtomicU32,
+) -> (u32, Result<Box<RawValue>, String>) {
+    let node = cx.job_id();
+    let left = match &map.each {
+        Each::Job(each) => match each.job(builtin::element_job(node, began, number), &element) {
+            Ok(job) => cx.held_job(job, builtin::element_label(began, number)).await.map_err(|e| e.to_string()),
+            Err(problem) => Err(problem),
+        },
+        Each::Graph(text) => {
+            let graph = nested::inner(text, builtin::element_graph(node, began, number), Some(element));
+            let left = async {
+                let id = nested::ended(cx, graph?, began, number).await?;
+                settling.fetch_add(1, Ordering::Relaxed);
+                let left = nested::left(cx, id).await;
+                settling.fetch_sub(1, Ordering::Relaxed);
+                left
+            };
+            left.await.map_err(|failure: Failure| failure.to_string())
+        }
+    };
+    (number, left)
+}
+
+/// What an element came to, where failures are collected.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Collected {
+    Ok(Box<RawValue>),
+    Error(String),
+}
+
+fn collected(left: Result<Box<RawValue>, String>) -> Result<Box<RawValue>, Failure> {
+    let collected = match left {
+        Ok(left) => Collected::Ok(left),
+        Err(problem) => Collected::Error(limits::cut(&problem, ERROR_BYTES_MAX)),
+    };
+    serde_json::value::to_raw_value(&collected).map_err(|e| Failure::permanent(e.to_string()))
+}
+
+fn bytes(left: &[Box<RawValue>]) -> usize {
+    left.iter().map(|one| one.get().len() + 1).sum()
+}
+
+/// Elements that end in one chapter, or as many as are at work at once. Each leaves three lines in the journal, which is
+/// read whenever one has ended.
+const CHAPTER: u32 = 250;
+/// Elements that are read from the list at once.
+const BLOCK_ELEMENTS: usize = 1_000;
+/// The same in bytes: far enough from the limit of what a step may leave.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Bytes of an element's error where failures are collected.
+const ERROR_BYTES_MAX: usize = 1 << 10;
+/// Characters of what is no list in the error that says so.
+const SHOWN_CHARS_MAX: usize = 64;
