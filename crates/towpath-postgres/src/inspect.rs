@@ -343,7 +343,7 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
         session.run(Query::GraphRestarts, &[&line.id.as_uuid()]),
     )
     .await?;
-    let names = nodes.iter().map(name).collect::<Result<Names, _>>()?;
+    let names = names(&nodes)?;
     let stopped = match line.stop {
         Some(reason) => {
             let at = Timestamp::from_micros(row.try_get(12)?);
@@ -367,7 +367,12 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
 }
 
 /// The names of nodes, by their keys.
-type Names = HashMap<i64, NodeName>;
+pub(crate) type Names = HashMap<i64, NodeName>;
+
+/// Those of rows that begin with a name and have the job's key.
+pub(crate) fn names(nodes: &[Row]) -> Result<Names, Fault> {
+    nodes.iter().map(name).collect()
+}
 
 fn name(row: &Row) -> Result<(i64, NodeName), Fault> {
     Ok((row.try_get("job")?, NodeName::from_stored(row.try_get(0)?)))
@@ -402,7 +407,7 @@ fn node_line(row: &Row, names: &Names) -> Result<NodeLine, Fault> {
 
 /// The edges between nodes that have names here, by their places. A large graph has many: they come with keys, and the names are
 /// put in here.
-fn edge_lines(rows: &[Row], names: &Names) -> Result<Vec<EdgeLine>, Fault> {
+pub(crate) fn edge_lines(rows: &[Row], names: &Names) -> Result<Vec<EdgeLine>, Fault> {
     let mut lines: Vec<(i32, EdgeLine)> = Vec::with_capacity(rows.len());
     for row in rows {
         let (parent, child) = (names.get(&row.try_get(0)?), names.get(&row.try_get(1)?));
