@@ -2,6 +2,7 @@
 
 mod diff;
 mod enqueue;
+mod held;
 
 use std::collections::HashMap;
 
@@ -126,7 +127,7 @@ impl Show {
             Format::Text => {}
             Format::Mermaid => say::text(&picture.mermaid()),
             Format::Dot => say::text(&picture.dot()),
-            Format::Json => say::json(&json::graph(&detail))?,
+            Format::Json => say::json(&held::Held::look(&client, &detail).await?.json(&detail))?,
         }
         if format != Format::Text {
             return Ok(exit::SUCCEEDED);
@@ -161,6 +162,10 @@ impl Show {
         if let Some(of) = line.restart_of {
             say::line(format_args!("a restart of {of}"));
         }
+        let held = held::Held::look(&client, &detail).await?;
+        if let Some(inside) = held.inside() {
+            say::line(inside);
+        }
         for restart in &detail.restarts {
             say::line(format_args!("restarted as {restart}"));
         }
@@ -173,6 +178,7 @@ impl Show {
             say::line(drawing);
         }
         summary::nodes(&detail, &detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
+        held.lines(&detail).iter().for_each(say::line);
         Ok(exit::SUCCEEDED)
     }
 }
