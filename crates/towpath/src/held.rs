@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use towpath_core::builtin::{self, Progress};
 use towpath_core::store::{GraphDetail, JobLine, NodeLine, Showing};
-use towpath_core::{GraphId, JobId};
+use towpath_core::{End, GraphId, JobId, State};
 
 use crate::client::Client;
 use crate::error::Error;
@@ -59,7 +59,8 @@ impl Client {
     /// The store could not be asked.
     pub async fn held_in(&self, graph: &GraphDetail) -> Result<BTreeMap<JobId, Holds>, Error> {
         let holds = |node: &&NodeLine| {
-            [builtin::GRAPH, builtin::MAP].contains(&node.kind.as_str()) && node.started_at.is_some()
+            let has_not_begun = matches!(node.state, State::Waiting | State::Ended(End::Skipped(_)));
+            [builtin::GRAPH, builtin::MAP].contains(&node.kind.as_str()) && !has_not_begun
         };
         let mut held = BTreeMap::new();
         for node in graph.nodes.iter().filter(holds).take(HELD_MAX) {

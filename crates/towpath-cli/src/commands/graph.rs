@@ -2,7 +2,6 @@
 
 mod diff;
 mod enqueue;
-mod held;
 
 use std::collections::HashMap;
 
@@ -13,6 +12,7 @@ use towpath::core::{GraphRetry, Picture, StopReason};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
+use crate::held::Held;
 use crate::table::Table;
 use crate::{exit, say, summary, words};
 
@@ -127,7 +127,11 @@ impl Show {
             Format::Text => {}
             Format::Mermaid => say::text(&picture.mermaid()),
             Format::Dot => say::text(&picture.dot()),
-            Format::Json => say::json(&held::Held::look(&client, &detail).await?.json(&detail))?,
+            Format::Json => {
+                let mut graph = json::graph(&detail);
+                Held::look(&client, &detail).await?.add_to(&mut graph, &detail);
+                say::json(&graph)?;
+            }
         }
         if format != Format::Text {
             return Ok(exit::SUCCEEDED);
@@ -162,7 +166,7 @@ impl Show {
         if let Some(of) = line.restart_of {
             say::line(format_args!("a restart of {of}"));
         }
-        let held = held::Held::look(&client, &detail).await?;
+        let held = Held::look(&client, &detail).await?;
         if let Some(inside) = held.inside() {
             say::line(inside);
         }

@@ -6,17 +6,16 @@ use serde_json::{Value, json};
 use towpath::core::store::{GraphDetail, JobLine};
 use towpath::{Client, Holds, JobId};
 
-use crate::commands::json;
 use crate::error::CliError;
 
 /// What is known of both.
-pub(super) struct Held {
+pub(crate) struct Held {
     nodes: BTreeMap<JobId, Holds>,
     holder: Option<JobLine>,
 }
 
 impl Held {
-    pub(super) async fn look(client: &Client, detail: &GraphDetail) -> Result<Self, CliError> {
+    pub(crate) async fn look(client: &Client, detail: &GraphDetail) -> Result<Self, CliError> {
         let failed = |error: towpath::Error| CliError::failed("look into the nodes", error.to_string());
         let nodes = client.held_in(detail).await.map_err(failed)?;
         let holder = client.holder(detail.line.id).await.map_err(failed)?;
@@ -24,7 +23,7 @@ impl Held {
     }
 
     /// Where the graph stands, if it stands inside something.
-    pub(super) fn inside(&self) -> Option<String> {
+    pub(crate) fn inside(&self) -> Option<String> {
         let holder = self.holder.as_ref()?;
         Some(match &holder.node {
             Some(node) => format!("inside node {} of graph {}", node.name, node.graph),
@@ -33,7 +32,7 @@ impl Held {
     }
 
     /// A line for each node that holds something.
-    pub(super) fn lines(&self, detail: &GraphDetail) -> Vec<String> {
+    pub(crate) fn lines(&self, detail: &GraphDetail) -> Vec<String> {
         let nodes = detail.nodes.iter().filter_map(|node| Some((&node.name, self.nodes.get(&node.job)?)));
         let lines = nodes.filter_map(|(name, holds)| match holds {
             Holds::Graph(graph) => Some(format!("{name} runs the graph {graph}")),
@@ -43,9 +42,8 @@ impl Held {
         lines.collect()
     }
 
-    /// The graph as `--json` has it.
-    pub(super) fn json(&self, detail: &GraphDetail) -> Value {
-        let mut graph = json::graph(detail);
+    /// Adds both to a graph as `--json` has it.
+    pub(crate) fn add_to(&self, graph: &mut Value, detail: &GraphDetail) {
         if let Some(nodes) = graph["nodes"].as_array_mut() {
             for (node, line) in nodes.iter_mut().zip(&detail.nodes) {
                 node["holds"] = match self.nodes.get(&line.job) {
@@ -59,6 +57,5 @@ impl Held {
             let node = holder.node.as_ref();
             json!({ "job": holder.id, "graph": node.map(|node| node.graph), "node": node.map(|node| &node.name) })
         }));
-        graph
     }
 }
