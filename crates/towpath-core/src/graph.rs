@@ -28,7 +28,9 @@ pub use policy::{GraphRetry, RetryLater, Tries};
 pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode};
 pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::{Restart, restart};
-pub use retry::{RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, plan_retry};
+pub use retry::{
+    RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, check_undone, plan_retry,
+};
 pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};
 

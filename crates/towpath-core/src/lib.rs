@@ -41,7 +41,7 @@ pub use graph::{
     Guard, Guarded, InvalidGraph, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, ParentCause, ParentRef,
     Passed, Picture, PreparedAppend, PreparedEdge, PreparedGraph, PreparedNode, Restart, RetryLater, RetryMode,
     RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, Role, Shape, Standing, Tries, UndoStep,
-    Undoing, Verdict, VerdictTable, Why, Wiring, decide, decide_end, graph_schema, plan_retry, restart,
+    Undoing, Verdict, VerdictTable, Why, Wiring, check_undone, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;

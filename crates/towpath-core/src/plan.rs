@@ -1,5 +1,7 @@
 //! Operators' commands as plans: which changes to ask of a store, and when to go on.
 
+use std::collections::HashSet;
+
 use crate::defaults;
 use crate::graph::{RetryMode, RetryPlan};
 use crate::id::{GraphId, JobId};
@@ -98,8 +100,9 @@ pub fn begin_retry(
 pub fn rearm(graph: GraphId, generation: u32, plan: &RetryPlan, actor: &str, reason: &str) -> Vec<Order> {
     let batches = plan.nodes.chunks(limits::REARM_MAX);
     let order = |nodes: &[JobId]| {
-        let holding = nodes.iter().filter(|job| plan.holding.contains(job)).copied().collect();
-        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding };
+        let among = |set: &HashSet<JobId>| nodes.iter().filter(|job| set.contains(job)).copied().collect();
+        let (holding, undone) = (among(&plan.holding), among(&plan.undone));
+        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding, undone };
         Order { actor: actor.into(), reason: reason.into(), changes: vec![change] }
     };
     batches.map(order).collect()

@@ -246,6 +246,7 @@ create table towpath.node (
   untaken int not null default 0,
   spoiled int not null default 0,
   attempt int not null default 0,
+  undone int not null default 0,
   role smallint not null,
   phase smallint not null check (phase between 0 and 2),
   eager boolean not null,

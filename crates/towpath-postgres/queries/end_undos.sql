@@ -6,7 +6,7 @@
 select u.graph, u.job, u.rank, n.name as node,
   (case
     when u.job < g.committed then 2
-    when n.started or n.attempt > 0 or x.started_at is not null or coalesce(x.attempt, 0) > 0 then 0
+    when n.started or x.started_at is not null or greatest(n.attempt, x.attempt) > n.undone then 0
     else 1
   end)::smallint as stands
 from unnest($1::bigint[]) as w(graph)

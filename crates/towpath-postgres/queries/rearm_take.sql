@@ -1,5 +1,6 @@
 -- Lets nodes wait anew that have ended. What was kept of their ends goes; a deadline that has passed is lifted.
--- $1 bigint[] jobs (keys), $2 bigint now (us). Returns nothing. Locks: those rows.
+-- Those that were undone count as never started.
+-- $1 bigint[] jobs (keys), $2 bigint now (us), $3 bigint[] the undone ones (keys). Returns nothing. Locks: those rows.
 -- Index: ended (job), output (job), job (key), deadline (job), node (job).
 with gone as (
   delete from towpath.ended where job = any($1::bigint[]) returning job, attempt
@@ -12,6 +13,8 @@ with gone as (
   select key, deadline from towpath.job where key = any($1::bigint[]) and deadline > $2::bigint
   on conflict do nothing
 )
-update towpath.node n set phase = 0, attempt = greatest(n.attempt, g.attempt)
+update towpath.node n
+set phase = 0, attempt = greatest(n.attempt, g.attempt), started = n.started and n.job <> all($3::bigint[]),
+  undone = case when n.job = any($3::bigint[]) then greatest(n.attempt, g.attempt) else n.undone end
 from gone g
 where n.job = g.job

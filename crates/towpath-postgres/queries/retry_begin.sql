@@ -1,4 +1,5 @@
--- Notes that a graph is being retried, and makes it run again: its `end` waits, whatever was decided of it.
+-- Notes that a graph is being retried, and makes it run again: its `end` waits, whatever was decided of it and of
+-- its undos.
 -- $1 bigint graph (key), $2 bigint end (job's key), $3 bigint since (us), $4 bigint due (us), $5 text mode (JSON).
 -- Returns nothing. Locks: the graph, the end's node and its other rows (held already).
 -- Index: running (job), undecided (job), ended (job), node (job), graph (graph).
@@ -13,4 +14,6 @@ with noted as (
 ), waits as (
   update towpath.node set phase = 0 where job = $2::bigint
 )
-update towpath.graph set "end" = null, ended_at = null, counts = null, prune_at = null where graph = $1::bigint
+update towpath.graph set "end" = null, ended_at = null, counts = null, prune_at = null, undoing = null,
+  undo_rank = null
+where graph = $1::bigint

@@ -54,8 +54,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::PauseRun { run } => answers.push(orders.pause_run(run).await?),
             Change::ResumeRun { run } => answers.push(orders.resume_run(run).await?),
             Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
-            Change::Rearm { graph, generation, nodes, holding } => {
-                answers.push(orders.rearm(*graph, *generation, nodes, holding).await?);
+            Change::Rearm { graph, generation, nodes, holding, undone } => {
+                answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone)).await?);
             }
             Change::EndRetry { graph, generation } => answers.push(orders.end_retry(*graph, *generation).await?),
             Change::Replace { job, input } => answers.push(orders.replace_input(*job, input).await?),

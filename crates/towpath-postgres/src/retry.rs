@@ -119,21 +119,23 @@ impl Orders<'_> {
         id: GraphId,
         generation: u32,
         nodes: &[JobId],
-        holding: &[JobId],
+        (holding, undone): (&[JobId], &[JobId]),
     ) -> Result<Changed, Fault> {
         let looked = self.look(id).await?.filter(|l| l.generation == generation && l.retrying.is_some());
         let Some(Looked { graph, end, .. }) = looked else { return Ok(Changed::NotRetrying) };
         let session = self.session;
         let ids: Vec<Uuid> = nodes.iter().map(|id| id.as_uuid()).collect();
         let mut keys: Vec<i64> = Vec::with_capacity(ids.len());
-        let mut held: HashSet<i64> = HashSet::new();
+        let (mut held, mut again): (HashSet<i64>, Vec<i64>) = (HashSet::new(), Vec::new());
         for row in session.run(Query::FindJobs, &[&ids]).await? {
             let key: i64 = row.try_get(1)?;
             if row.try_get::<_, Option<i64>>(2)? == Some(graph) && key != end {
+                let id = JobId::from(row.try_get::<_, Uuid>(0)?);
                 keys.push(key);
-                if holding.contains(&JobId::from(row.try_get::<_, Uuid>(0)?)) {
+                if holding.contains(&id) {
                     held.insert(key);
                 }
+                again.extend(undone.contains(&id).then_some(key));
             }
         }
         let children = keys_of(&session.run(Query::RearmChildren, &[&keys]).await?)?;
@@ -141,18 +143,21 @@ impl Orders<'_> {
         let locked: Vec<i64> = keys.iter().copied().chain([end]).collect();
         lock_nodes(session, &locked).await?;
 
-        let (mut ended, mut begun): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+        let (mut ended, mut begun, mut undos): (Vec<i64>, Vec<i64>, Vec<i64>) = Default::default();
         for row in session.run(Query::RearmLook, &[&keys]).await? {
-            ended.push(row.try_get(0)?);
-            if row.try_get(1)? {
-                begun.push(row.try_get(0)?);
-            }
+            let job: i64 = row.try_get(0)?;
+            ended.push(job);
+            begun.extend(row.try_get::<_, bool>(1)?.then_some(job));
+            undos.extend(row.try_get::<_, bool>(2)?.then_some(job));
         }
         if !begun.is_empty() {
             session.run(Query::RearmRuns, &[&begun, &CancelNote::NAME, &Parent::PREFIX]).await?;
         }
         session.run(Query::RearmUncount, &[&ended]).await?;
-        session.run(Query::RearmTake, &[&ended, &self.now]).await?;
+        session.run(Query::RearmTake, &[&ended, &self.now, &again]).await?;
+        if !undos.is_empty() {
+            session.run(Query::RearmUndos, &[&undos, &end]).await?;
+        }
         let held: Vec<i64> = ended.iter().filter(|job| held.contains(job)).copied().collect();
         if !held.is_empty() {
             let verdicts = Condition::Finished.table().bits();
@@ -252,14 +257,14 @@ pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<R
     Ok(Some(RetryView {
         generation: count(row.try_get(1)?),
         stop: stop(row.try_get(4)?),
-        is_undone: row.try_get::<_, Option<i16>>(5)?.is_some(),
+        is_undoing: row.try_get::<_, Option<i16>>(5)?.is_some(),
         retrying: retrying(row, 2)?,
-        nodes: nodes.iter().map(shape_node).collect::<Result<_, _>>()?,
+        nodes: nodes.iter().map(|row| shape_node(row, &places)).collect::<Result<_, _>>()?,
         edges: joined,
     }))
 }
 
-fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
+fn shape_node(row: &Row, places: &HashMap<i64, usize>) -> Result<RetryNode, Fault> {
     let ended = match row.try_get::<_, Option<i16>>(4)? {
         Some(code) => Some(RetryNodeEnd {
             end: end(code)?,
@@ -272,6 +277,7 @@ fn shape_node(row: &Row) -> Result<RetryNode, Fault> {
         job: JobId::from(row.try_get::<_, Uuid>(1)?),
         name: NodeName::from_stored(row.try_get(2)?),
         role: Role::from_bits(row.try_get(3)?),
+        guards: row.try_get::<_, Option<i64>>(7)?.and_then(|job| places.get(&job).copied()),
         ended,
     })
 }

@@ -242,7 +242,8 @@ create table node (
     depth integer not null,
     guards integer,
     started integer not null default 0 check (started between 0 and 1),
-    attempt integer not null default 0
+    attempt integer not null default 0,
+    undone integer not null default 0
 ) strict;
 create unique index node_name on node (graph, name);
 

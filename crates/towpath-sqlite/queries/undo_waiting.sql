@@ -7,7 +7,7 @@ select
     u.job, u.rank, n.name,
     case
         when u.job < g.committed then 2
-        when n.started = 1 or n.attempt > 0 or e.started_at is not null or ifnull(e.attempt, 0) > 0 then 0
+        when n.started = 1 or e.started_at is not null or max(n.attempt, ifnull(e.attempt, 0)) > n.undone then 0
         else 1
     end
 from undo u

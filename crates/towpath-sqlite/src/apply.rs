@@ -25,7 +25,9 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Pause { queue } => tx.pause(queue, order)?,
             Change::Unpause { queue } => tx.unpause(queue)?,
             Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
-            Change::Rearm { graph, generation, nodes, holding } => tx.rearm(*graph, *generation, nodes, holding)?,
+            Change::Rearm { graph, generation, nodes, holding, undone } => {
+                tx.rearm(*graph, *generation, nodes, (holding, undone))?
+            }
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,
             Change::PauseRun { run } => tx.pause_run(run, order)?,

@@ -40,6 +40,7 @@ impl Tx<'_, '_> {
         let end: i64 = self.db.one(Query::GraphEndNode, [graph], |row| Ok(row.get(0)?))?;
         self.take_back_end(graph, end, None)?;
         self.wait_anew(end, 0)?;
+        self.db.run(Query::GraphAnew, [graph])?;
         self.take_back_decisions(graph)?;
         Ok(Changed::Retrying { retrying: Retrying { mode: mode.clone(), since: self.now }, generation })
     }
@@ -111,7 +112,7 @@ impl Tx<'_, '_> {
         id: GraphId,
         generation: u32,
         nodes: &[JobId],
-        holding: &[JobId],
+        (holding, undone): (&[JobId], &[JobId]),
     ) -> Result<Changed, Fault> {
         let Some(graph) = self.retried(id, generation)? else { return Ok(Changed::NotRetrying) };
         let end: i64 = self.db.one(Query::GraphEndNode, [graph], |row| Ok(row.get(0)?))?;
@@ -121,6 +122,9 @@ impl Tx<'_, '_> {
             let Some(facts) = self.db.maybe(Query::JobFind, [&id.as_bytes()[..]], rows::facts)? else { continue };
             if facts.graph == Some(graph) && facts.key != end && self.rearm_node(&facts, &mut children)? {
                 rearmed += 1;
+                if undone.contains(id) {
+                    self.db.run(Query::NodeUndone, [facts.key])?;
+                }
                 if holding.contains(id) {
                     self.hold_end(graph, end, facts.key)?;
                 }
@@ -147,7 +151,22 @@ impl Tx<'_, '_> {
         let counters = self.leave_end(facts)?;
         self.begin_anew(job)?;
         self.wait_anew(job, counters.map_or(0, |counters| counters.attempt))?;
+        self.keep_undo(job)?;
         Ok(true)
+    }
+
+    /// Lets an undo wait until its graph has failed, and no `end` for it. Another node is left alone.
+    fn keep_undo(&mut self, job: i64) -> Result<(), Fault> {
+        if self.db.run(Query::UndoKeep, [job])? == 0 {
+            return Ok(());
+        }
+        for edge in self.edges_from(job, 0)? {
+            let mut end = self.db.one(Query::NodeRead, [edge.child], rows::node)?;
+            end.counters.left -= 1;
+            self.write_node(&end)?;
+        }
+        self.db.run(Query::EdgeDelete, [job])?;
+        Ok(())
     }
 
     /// Lets the graph's `end` wait for a node, unless it does.
@@ -228,23 +247,27 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
             None => None,
         };
         let stop = row.get::<_, Option<i16>>(4)?.map(rows::stop_reason).transpose()?;
-        let is_undone = rows::graph_end(row, 5)?.is_some();
-        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undone))
+        let is_undoing = rows::graph_end(row, 5)?.is_some();
+        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undoing))
     })?;
-    let Some((graph, generation, retrying, stop, is_undone)) = graph else { return Ok(None) };
+    let Some((graph, generation, retrying, stop, is_undoing)) = graph else { return Ok(None) };
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut nodes = Vec::new();
-    for (job, node) in db.all(Query::ShapeNodes, params![graph, Role::END.bits()], shape_node)? {
-        places.insert(job, nodes.len());
-        nodes.push(node);
+    let read = db.all(Query::ShapeNodes, params![graph, Role::END.bits()], shape_node)?;
+    read.iter().enumerate().for_each(|(at, (job, ..))| {
+        places.insert(*job, at);
+    });
+    for (_, guards, node) in read {
+        nodes.push(RetryNode { guards: guards.and_then(|job| places.get(&job).copied()), ..node });
     }
     let edges: Vec<(i64, i64)> = db.all(Query::ShapeEdges, [graph], |row| Ok((row.get(0)?, row.get(1)?)))?;
     // `end` has no place.
     let edges = edges.iter().filter_map(|(parent, child)| Some((*places.get(parent)?, *places.get(child)?)));
-    Ok(Some(RetryView { generation, stop, is_undone, retrying, edges: edges.collect(), nodes }))
+    Ok(Some(RetryView { generation, stop, is_undoing, retrying, edges: edges.collect(), nodes }))
 }
 
-fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
+/// The node, its key, and that of what it undoes, whose place is not known yet.
+fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, Option<i64>, RetryNode), Fault> {
     let name: String = row.get(2)?;
     let ended = match row.get::<_, Option<i16>>(4)? {
         Some(code) => {
@@ -256,9 +279,10 @@ fn shape_node(row: &rusqlite::Row<'_>) -> Result<(i64, RetryNode), Fault> {
         job: rows::job_id(row, 1)?,
         name: NodeName::from_stored(&name),
         role: Role::from_bits(row.get(3)?),
+        guards: None,
         ended,
     };
-    Ok((row.get(0)?, node))
+    Ok((row.get(0)?, row.get(7)?, node))
 }
 
 pub(crate) fn retries(db: &mut Db<'_>, now: Timestamp, limit: u32) -> Result<DueRetries, Fault> {

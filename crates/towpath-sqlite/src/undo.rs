@@ -33,7 +33,8 @@ impl Tx<'_, '_> {
             undo.phase = Phase::Released;
             self.write_node(&undo)?;
             let facts = self.facts(*job)?;
-            self.make_due(*job, facts.place, facts.due(self.now), Counters::default())?;
+            let counters = Counters { attempt: undo.attempt, ..Counters::default() };
+            self.make_due(*job, facts.place, facts.due(self.now), counters)?;
         }
         if step.more || node.counters.left == 0 {
             node.phase = Phase::Undecided;

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use towpath_core::store::Changed;
 use towpath_core::{
-    GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Store, begin_retry, defaults, end_retry, limits,
-    plan_retry, rearm,
+    GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Store, begin_retry, check_undone, defaults, end_retry,
+    limits, plan_retry, rearm,
 };
 
 use crate::client::Client;
 use crate::error::RetryError;
 
 impl Client {
-    /// Runs a graph again in place: by default its nodes that are dead, quarantined or cancelled, with those below that were
-    /// skipped because of them. Outputs of the others stay; a cancel is lifted; the graph's generation rises. Await the
+    /// Runs a graph again in place: by default its nodes that are dead, quarantined or cancelled, or that were undone, with
+    /// those below that were skipped because of them. Outputs of the others stay; a cancel is lifted; the graph's generation rises. Await the
     /// builder to do it.
     ///
     /// ```
@@ -30,7 +30,7 @@ impl Client {
     /// ```
     pub fn retry_graph(&self, graph: GraphId) -> RetryBuilder<'_> {
         let by = ("client".to_owned(), String::new());
-        RetryBuilder { client: self, graph, mode: RetryMode::Failed, edit: None, by }
+        RetryBuilder { client: self, graph, mode: RetryMode::Failed, accepts: false, edit: None, by }
     }
 }
 
@@ -50,6 +50,7 @@ pub struct RetryBuilder<'c> {
     client: &'c Client,
     graph: GraphId,
     mode: RetryMode,
+    accepts: bool,
     edit: Option<(JobId, Payload)>,
     by: (String, String),
 }
@@ -64,6 +65,13 @@ impl RetryBuilder<'_> {
     /// Retries every node that has ended.
     pub fn all(mut self) -> Self {
         self.mode = RetryMode::All;
+        self
+    }
+
+    /// Retries it also where an undo has died, was set aside or was cancelled: what that was to reverse may still stand, and
+    /// the nodes run again all the same.
+    pub fn even_incomplete(mut self) -> Self {
+        self.accepts = true;
         self
     }
 
@@ -87,18 +95,14 @@ impl<'c> IntoFuture for RetryBuilder<'c> {
     /// # Cancel safety
     /// Dropped, the retry may have begun and holds the graph back; asking again carries it on, and workers do after 30 s.
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { retry(self.client.store(), self.graph, self.mode, self.edit, &self.by).await })
+        Box::pin(async move { retry(self).await })
     }
 }
 
 /// Retries a graph, once a retry that is under way, for others of its nodes perhaps, is over.
-async fn retry(
-    store: &Arc<dyn Store>,
-    id: GraphId,
-    mode: RetryMode,
-    edit: Option<(JobId, Payload)>,
-    by: &(String, String),
-) -> Result<Retried, RetryError> {
+async fn retry(asked: RetryBuilder<'_>) -> Result<Retried, RetryError> {
+    let RetryBuilder { client, graph: id, mode, accepts, edit, by } = asked;
+    let (store, by) = (client.store(), &by);
     let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
     if let Some(under_way) = shape.retrying {
         let is_the_same = under_way.mode == mode && edit.is_none();
@@ -108,7 +112,8 @@ async fn retry(
         }
     }
     let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
-    let plan = plan_retry(&shape, &mode, None).map_err(|why| RetryError::Graph { id, why })?;
+    let checked = if accepts { Ok(()) } else { check_undone(&shape) };
+    let plan = checked.and_then(|()| plan_retry(&shape, &mode, None)).map_err(|why| RetryError::Graph { id, why })?;
     if plan.is_empty() {
         return Err(RetryError::Nothing { id, mode });
     }

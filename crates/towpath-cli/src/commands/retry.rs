@@ -11,7 +11,7 @@ use crate::{exit, say};
 
 /// Run a graph again in place
 ///
-/// By default what is dead, quarantined or cancelled, with what was skipped because of it; outputs of the rest stay, and a
+/// By default what is dead, quarantined or cancelled, or was undone, with what was skipped because of it; outputs of the rest stay, and a
 /// cancel is lifted. A worker, or `towpath resume`, then runs it.
 #[derive(Debug, Args)]
 pub(crate) struct RetryCommand {
@@ -24,16 +24,33 @@ pub(crate) struct RetryCommand {
     /// Every node that has ended.
     #[arg(long)]
     all: bool,
+    /// Also where an undo has failed, so that what it was to reverse may still stand.
+    #[arg(long)]
+    even_incomplete: bool,
     #[command(flatten)]
     order: OrderArgs,
 }
 
 impl RetryCommand {
+    /// What there is to do about a refusal.
+    fn remedy(&self, refusal: &RetryError, store_option: &str) -> String {
+        match refusal {
+            RetryError::Graph { why: RetryRefusal::LeftUndone(_), .. } => format!(
+                "run it again as it is by --even-incomplete, or from its beginning: `towpath restart{store_option} {}`",
+                self.graph
+            ),
+            RetryError::Graph { why: RetryRefusal::Committed(_), .. } => {
+                format!("run it once more: `towpath restart{store_option} {}`", self.graph)
+            }
+            _ => format!("see its nodes with `towpath graph show {}{store_option}`", self.graph),
+        }
+    }
+
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.order.view.store.found()?;
         let from = self.from.as_deref().map(NodeName::new).transpose();
-        let help = || format!("see its nodes with `towpath graph show {}{}`", self.graph, location.option());
-        let from = from.map_err(|e| CliError::usage(format!("--from: {e}"), help()))?;
+        let help = format!("see its nodes with `towpath graph show {}{}`", self.graph, location.option());
+        let from = from.map_err(|e| CliError::usage(format!("--from: {e}"), help))?;
         let client = location.open().await?;
         let retry = client.retry_graph(self.graph).by(&self.order.actor.name(), &self.order.reason);
         let retry = match from {
@@ -41,6 +58,7 @@ impl RetryCommand {
             None if self.all => retry.all(),
             None => retry,
         };
+        let retry = if self.even_incomplete { retry.even_incomplete() } else { retry };
         let retried = match retry.await {
             Ok(retried) => retried,
             Err(RetryError::Store(error)) => return Err(error.into()),
@@ -48,11 +66,9 @@ impl RetryCommand {
                 let help = format!("list the graphs with `towpath graph list{}`", location.option());
                 return Err(CliError::usage(refusal.to_string(), help));
             }
-            Err(refusal @ RetryError::Graph { why: RetryRefusal::Undone, .. }) => {
-                let help = format!("run it once more: `towpath restart{} {}`", location.option(), self.graph);
-                return Err(CliError::usage(refusal.to_string(), help));
+            Err(refusal) => {
+                return Err(CliError::usage(refusal.to_string(), self.remedy(&refusal, &location.option())));
             }
-            Err(refusal) => return Err(CliError::usage(refusal.to_string(), help())),
         };
         if self.order.view.json {
             say::json(&json!({ "id": self.graph, "generation": retried.generation, "nodes": retried.nodes }))?;

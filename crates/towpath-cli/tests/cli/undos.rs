@@ -168,3 +168,23 @@ undo = {{ exec = ["true"] }}
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     insta::assert_snapshot!("bad_undos", ran.stderr.replace(&long, "LONG"));
 }
+
+#[test]
+fn a_flow_that_was_undone_is_retried_and_does_it_again() {
+    let folder = Folder::with_flow(
+        "[node.a]\nshell = true\nexec = \"echo did >> log\"\nundo = { shell = true, exec = \"echo undid >> log; test ! -e broken\", retry = 1 }\n\
+         [node.b]\nexec = [\"test\", \"-e\", \"ready\"]\nafter = [\"a\"]\n",
+    );
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 1);
+    let graph = folder.newest_graph();
+    assert_eq!(folder.run(&["retry", &graph]).code, 0);
+    // Its undo fails now, so somebody is to look before it is tried once more.
+    std::fs::write(folder.file("broken"), "").unwrap();
+    assert_eq!(folder.run(&["resume"]).code, 1);
+    let refused = folder.run(&["retry", &graph]);
+    assert!(refused.code == 2 && refused.stderr.contains("its undo undo a is not done"), "{}", refused.stderr);
+    std::fs::write(folder.file("ready"), "").unwrap();
+    assert_eq!(folder.run(&["retry", &graph, "--even-incomplete"]).code, 0);
+    assert_eq!(folder.run(&["resume"]).code, 0);
+    assert_eq!(folder.read("log"), "did\nundid\ndid\nundid\ndid\n");
+}

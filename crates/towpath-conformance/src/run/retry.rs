@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Enqueue, Item, Placed};
 use towpath_core::{
-    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, end_retry, plan_retry, rearm, requeue_job,
-    restart,
+    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, check_undone, end_retry, plan_retry,
+    rearm, requeue_job, restart,
 };
 
 use crate::args::Args;
@@ -30,17 +30,20 @@ impl<S: Subject> Runner<S> {
         self.apply(requeue_job(job, which, input, &actor, &reason), &[name]).await
     }
 
-    /// `retry g`, `retry g from a`, `retry g all`: the whole plan, as a client carries it out. `retry g looks=0` only begins it.
+    /// `retry g`, `retry g from a`, `retry g all`: the whole plan, as a client carries it out. `retry g looks=0` only begins it,
+    /// `retry g even incomplete` asks also where an undo is dead.
     pub(super) async fn retry(&mut self, mut args: Args) -> Answer {
         let graph = args.word("a graph")?;
         let mode = read_mode(&mut args)?;
         let looks = args.number("looks")?.unwrap_or(LOOKS_MAX);
+        let accepts = args.flag("even") && args.flag("incomplete");
         let (actor, reason) = who(&mut args)?;
         args.finish()?;
         let id = self.names.graph(&graph);
         let Some(shape) = self.retry_view(id).await? else { return Ok(vec![format!("{graph} unknown")]) };
         if shape.retrying.is_none() {
-            match plan_retry(&shape, &mode, None) {
+            let checked = if accepts { Ok(()) } else { check_undone(&shape) };
+            match checked.and_then(|()| plan_retry(&shape, &mode, None)) {
                 Ok(plan) if plan.is_empty() => return Ok(vec![format!("{graph} has nothing to retry")]),
                 Ok(_) => {}
                 Err(refusal) => return Ok(vec![format!("{graph} is not retried: {refusal}")]),
@@ -120,7 +123,7 @@ impl<S: Subject> Runner<S> {
         }
     }
 
-    /// A change of a retry by itself: `begin g from a grace=1s`, `rearm g a b hold=a generation=1`, `finish g generation=1`,
+    /// A change of a retry by itself: `begin g from a grace=1s`, `rearm g a b hold=a undone=b generation=1`, `finish g generation=1`,
     /// `replace g/a input=2`.
     pub(super) fn read_retry(&mut self, verb: &str, name: &str, args: &mut Args) -> Result<Change, ScriptError> {
         if verb == "replace" {
@@ -138,11 +141,12 @@ impl<S: Subject> Runner<S> {
         }
         let mut node = |node: &String| self.names.job(&format!("{name}/{node}"));
         let holding = args.list("hold").unwrap_or_default().iter().map(&mut node).collect();
+        let undone = args.list("undone").unwrap_or_default().iter().map(&mut node).collect();
         let mut nodes = Vec::new();
         while let Some(word) = args.word_maybe()? {
             nodes.push(node(&word));
         }
-        Ok(Change::Rearm { graph, generation, nodes, holding })
+        Ok(Change::Rearm { graph, generation, nodes, holding, undone })
     }
 }
 

@@ -160,6 +160,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("node", "depth", "edges of the longest path to it from a root; an undo's is that of what it guards"),
     ("node", "guards", "of an undo, the key of what it undoes"),
     ("node", "started", "whether a claim of it was given back, whatever its counters say"),
+    ("node", "undone", "the attempts that it had when it was undone last: more of them are to be undone again"),
     ("undo", "rank", "depth of what it guards: the highest runs first"),
     ("edge", "parent", "key of the parent's job"),
     ("edge", "ord", "place of the edge in its graph"),

@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryMode {
-    /// Those that are dead, quarantined or cancelled, and those below that were skipped because of them.
+    /// Those that are dead, quarantined or cancelled, or that were undone, and those below that were skipped because of them.
     #[default]
     Failed,
     /// This one and everything below it.
@@ -61,8 +61,8 @@ pub struct RetryView {
     pub generation: u32,
     /// What holds it back.
     pub stop: Option<StopReason>,
-    /// Whether its undos have been decided about: they have begun, or were passed over.
-    pub is_undone: bool,
+    /// Whether its undos have been looked at since it ran last: they have begun, or were passed over.
+    pub is_undoing: bool,
     /// The retry that is under way.
     pub retrying: Option<Retrying>,
     /// Its nodes, in the order of their enqueue, `end` left out.
@@ -89,6 +89,8 @@ pub struct RetryNode {
     pub name: NodeName,
     /// What it is to the graph.
     pub role: Role,
+    /// Of an undo, the place of what it undoes.
+    pub guards: Option<usize>,
     /// How it ended, if it has.
     pub ended: Option<RetryNodeEnd>,
 }
@@ -111,6 +113,8 @@ pub struct RetryPlan {
     pub nodes: Vec<JobId>,
     /// Those among them that the graph's `end` must wait for by an edge of its own, since nothing below them will.
     pub holding: HashSet<JobId>,
+    /// Those among them that were undone: what they do from now on is another thing to undo.
+    pub undone: HashSet<JobId>,
     /// Whether a cancel or a failure holds nodes back that have not ended: to lift it is something to do, too.
     pub lifts: bool,
 }
@@ -129,9 +133,22 @@ pub enum RetryRefusal {
     /// There is no node of this name.
     #[error("it has no node {0}")]
     UnknownNode(NodeName),
-    /// Its undos have been decided about: what they reverse, or would have, does not come back by running nodes again.
-    #[error("its undos have begun or were passed over: restart it as a new graph")]
-    Undone,
+    /// Its undos run.
+    #[error("its undos run: wait until it has ended, and ask again")]
+    Undoing,
+    /// An undo of it has not succeeded, and nobody has said that this does not matter.
+    #[error(
+        "its undo {0} is not done, so what it was to reverse may still stand: put that right, and say so, or restart it"
+    )]
+    LeftUndone(NodeName),
+    /// The graph had succeeded with this node, which is to run again though its undo has been passed over for good.
+    #[error(
+        "its node {0} can not be undone any more, since the graph had succeeded with it: restart it as a new graph"
+    )]
+    Committed(NodeName),
+    /// This node was undone, and is not meant.
+    #[error("its node {0} was undone too, and does not run again so: retry what failed, or all")]
+    UndoneBeside(NodeName),
 }
 
 /// Plans a retry of this mode. `since` is when it began, if it has: what has ended later is left alone, unless it was skipped
@@ -140,11 +157,12 @@ pub enum RetryRefusal {
 /// # Errors
 /// It cannot be retried so; nothing is to be written then.
 pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<RetryPlan, RetryRefusal> {
-    let is_over = |node: &RetryNode| node.role.has(Role::UNDO) && node.ended.is_some();
-    if shape.is_undone || shape.nodes.iter().any(is_over) {
-        return Err(RetryRefusal::Undone);
+    let waits = |node: &RetryNode| node.guards.is_some() && node.ended.is_none();
+    if shape.is_undoing && shape.nodes.iter().any(waits) {
+        return Err(RetryRefusal::Undoing);
     }
     let chosen = choose(shape, mode, since)?;
+    let undone = shape.undone();
     let order = top_down(shape);
     let is_open = shape.nodes.iter().any(|node| node.ended.is_none() && !node.role.has(Role::UNDO));
     let lifts = is_open && matches!(shape.stop, Some(StopReason::Cancel | StopReason::Fail));
@@ -155,9 +173,15 @@ pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>)
         // A child that needs all its parents ends after this one, and holds the end by itself or by its own children.
         is_awaited[parent] |= chosen[child] && !shape.nodes[child].role.has(Role::AT_LEAST);
     }
-    for at in order.into_iter().rev().filter(|at| chosen[*at]) {
+    // Undos come last: what is left of an interrupted retry still says what was undone.
+    let (undos, nodes): (Vec<usize>, Vec<usize>) =
+        order.into_iter().rev().filter(|at| chosen[*at]).partition(|at| shape.nodes[*at].guards.is_some());
+    for at in nodes.into_iter().chain(undos) {
         let job = shape.nodes[at].job;
         plan.nodes.push(job);
+        if undone[at] {
+            plan.undone.insert(job);
+        }
         if has_child[at] && !is_awaited[at] {
             plan.holding.insert(job);
         }
@@ -165,7 +189,31 @@ pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>)
     Ok(plan)
 }
 
-/// Whether each node is to be re-armed.
+/// Whether everything that was to be undone is; else a retry is for those who know what is left.
+///
+/// # Errors
+/// The first undo that was started and has not succeeded.
+pub fn check_undone(shape: &RetryView) -> Result<(), RetryRefusal> {
+    let is_left = |end: &RetryNodeEnd| end.end.is_failure() || end.end == End::Cancelled;
+    let left = shape.nodes.iter().find(|node| node.guards.is_some() && node.ended.as_ref().is_some_and(is_left));
+    left.map_or(Ok(()), |undo| Err(RetryRefusal::LeftUndone(undo.name.clone())))
+}
+
+impl RetryView {
+    /// Whether each node was undone: its undo has run, whatever came of that.
+    fn undone(&self) -> Vec<bool> {
+        let mut undone = vec![false; self.nodes.len()];
+        for undo in &self.nodes {
+            if let (Some(guarded), Some(end)) = (undo.guards, &undo.ended) {
+                undone[guarded] |= !was_passed_over(end);
+            }
+        }
+        undone
+    }
+}
+
+/// Whether each node is to be re-armed. Undos that have ended are, with what they undo or would have: they wait for the next
+/// end of the graph. Those stay that were passed over because it had succeeded.
 fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Result<Vec<bool>, RetryRefusal> {
     let within = match mode {
         RetryMode::Failed | RetryMode::All => vec![true; shape.nodes.len()],
@@ -174,16 +222,19 @@ fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Resu
             below(shape, from.ok_or_else(|| RetryRefusal::UnknownNode(name.clone()))?)
         }
     };
-    let is_meant = |end: &RetryNodeEnd| {
-        let counts = *mode != RetryMode::Failed || end.end.is_failure() || end.end == End::Cancelled;
+    let undone = shape.undone();
+    let is_meant = |at: usize, end: &RetryNodeEnd| {
+        let counts = *mode != RetryMode::Failed || end.end.is_failure() || end.end == End::Cancelled || undone[at];
         counts && (since.is_none_or(|since| end.at <= since) || was_stopped(end))
     };
-    let mut chosen: Vec<bool> = shape
-        .nodes
-        .iter()
-        .zip(within)
-        .map(|(node, within)| within && node.ended.as_ref().is_some_and(is_meant))
-        .collect();
+    let mut chosen: Vec<bool> = Vec::with_capacity(shape.nodes.len());
+    for (at, node) in shape.nodes.iter().enumerate() {
+        let ended = node.ended.as_ref();
+        chosen.push(match node.guards {
+            Some(_) => ended.is_some_and(|end| end.cause != Some(Cause::Committed)),
+            None => within[at] && ended.is_some_and(|end| is_meant(at, end)),
+        });
+    }
     // What was skipped because of a parent is decided anew with it.
     let parents = neighbours(shape, |(parent, child)| (child, parent));
     for at in top_down(shape) {
@@ -191,7 +242,22 @@ fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Resu
             chosen[at] |= parents[at].iter().any(|parent| chosen[*parent] || shape.nodes[*parent].ended.is_none());
         }
     }
+    for undo in &shape.nodes {
+        let (Some(guarded), Some(end)) = (undo.guards, &undo.ended) else { continue };
+        let name = || shape.nodes[guarded].name.clone();
+        if chosen[guarded] && end.cause == Some(Cause::Committed) {
+            return Err(RetryRefusal::Committed(name()));
+        }
+        if !chosen[guarded] && undone[guarded] && shape.nodes[guarded].ended.is_some() {
+            return Err(RetryRefusal::UndoneBeside(name()));
+        }
+    }
     Ok(chosen)
+}
+
+/// Whether it is an undo that was not needed.
+fn was_passed_over(end: &RetryNodeEnd) -> bool {
+    matches!(end.cause, Some(Cause::NeverStarted { .. } | Cause::Committed))
 }
 
 /// Whether a stop that the retry lifts has ended it, perhaps by a decision that was under way as the retry began.
@@ -201,7 +267,7 @@ fn was_stopped(end: &RetryNodeEnd) -> bool {
 
 /// Whether its parents had it skipped.
 fn was_skipped(end: &RetryNodeEnd) -> bool {
-    matches!(end.end, End::Skipped(_)) && !matches!(end.cause, Some(Cause::Itself { .. }))
+    matches!(end.end, End::Skipped(_)) && !matches!(end.cause, Some(Cause::Itself { .. })) && !was_passed_over(end)
 }
 
 /// Whether each node is this one or below it.
@@ -267,10 +333,11 @@ mod tests {
             job: id(at),
             name: name(at),
             role: Role::PLAIN,
+            guards: None,
             ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
         };
         let nodes = ends.iter().enumerate().map(node).collect();
-        RetryView { generation: 1, stop: None, is_undone: false, retrying: None, nodes, edges: edges.to_vec() }
+        RetryView { generation: 1, stop: None, is_undoing: false, retrying: None, nodes, edges: edges.to_vec() }
     }
 
     fn planned(shape: &RetryView, mode: &RetryMode) -> Vec<JobId> {
@@ -289,13 +356,48 @@ mod tests {
         Some((End::Skipped(kind), Some(Cause::Parent { node: name(parent), end: End::Dead })))
     }
 
+    /// `a` has failed behind `b`, and undos of both, as they ended.
+    fn undone(undo_a: Option<(End, Option<Cause>)>, undo_b: Option<(End, Option<Cause>)>) -> RetryView {
+        let mut shape = shape(&[dead(), ok(), undo_a, undo_b], &[(1, 0)]);
+        shape.is_undoing = true;
+        for (undo, guarded) in [(2, 0), (3, 1)] {
+            (shape.nodes[undo].role, shape.nodes[undo].guards) = (Role::UNDO, Some(guarded));
+        }
+        shape
+    }
+
     #[test]
-    fn a_graph_whose_undos_were_decided_about_is_not_retried() {
-        let mut shape = shape(&[dead(), None], &[]);
-        shape.nodes[1].role = Role::UNDO;
-        assert_eq!(planned(&shape, &RetryMode::All), [id(0)], "an undo that waits is no part of it");
-        shape.is_undone = true;
-        assert_eq!(plan_retry(&shape, &RetryMode::Failed, None), Err(RetryRefusal::Undone));
+    fn what_was_undone_runs_again_with_what_failed_and_its_undos_wait_again() {
+        let mut shape = undone(ok(), ok());
+        let plan = plan_retry(&shape, &RetryMode::Failed, None).unwrap();
+        assert_eq!(plan.nodes, [id(0), id(1), id(3), id(2)]);
+        assert_eq!(plan.undone, HashSet::from([id(0), id(1)]));
+        let beside = plan_retry(&shape, &RetryMode::From(name(0)), None);
+        assert_eq!(beside, Err(RetryRefusal::UndoneBeside(name(1))));
+        shape.nodes[2].ended = None;
+        assert_eq!(plan_retry(&shape, &RetryMode::All, None), Err(RetryRefusal::Undoing));
+        shape.is_undoing = false;
+        assert!(plan_retry(&shape, &RetryMode::All, None).is_ok(), "an undo that waits is no part of it");
+    }
+
+    #[test]
+    fn what_an_undo_has_left_is_for_somebody_to_look_at_first() {
+        assert_eq!(check_undone(&undone(ok(), ok())), Ok(()));
+        let left = undone(ok(), dead());
+        assert_eq!(check_undone(&left), Err(RetryRefusal::LeftUndone(name(3))));
+        assert_eq!(plan_retry(&left, &RetryMode::Failed, None).unwrap().undone.len(), 2);
+    }
+
+    #[test]
+    fn what_was_never_started_is_no_hindrance_and_what_had_succeeded_is_for_good() {
+        let passed = |cause| Some((End::Skipped(SkipKind::Untaken), Some(cause)));
+        let never = undone(passed(Cause::NeverStarted { node: name(0) }), ok());
+        let plan = plan_retry(&never, &RetryMode::Failed, None).unwrap();
+        assert_eq!((plan.nodes.len(), plan.undone), (4, HashSet::from([id(1)])));
+        let committed = undone(ok(), passed(Cause::Committed));
+        let plan = plan_retry(&committed, &RetryMode::Failed, None).unwrap();
+        assert_eq!((plan.nodes.len(), plan.undone), (2, HashSet::from([id(0)])));
+        assert_eq!(plan_retry(&committed, &RetryMode::All, None), Err(RetryRefusal::Committed(name(1))));
     }
 
     #[test]

@@ -85,9 +85,9 @@ impl Transaction<'_> {
         self.take_running(end);
         self.tables.ended.remove(&end);
         let Some(row) = self.tables.graph.get_mut(&graph) else { return };
-        let over = row.over.take();
+        let (over, undoing) = (row.over.take(), row.undoing.take());
         if let Some(first) = first {
-            let had_ended = row.undoing.take().or(over.as_ref().map(|over| over.end));
+            let had_ended = undoing.or(over.as_ref().map(|over| over.end));
             if had_ended == Some(GraphEnd::Succeeded) {
                 row.committed = first;
             }

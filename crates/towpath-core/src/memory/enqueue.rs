@@ -189,6 +189,7 @@ impl Transaction<'_> {
             depth,
             guards,
             started: false,
+            undone: 0,
         };
         self.tables.node.insert(job, row);
         self.tables.node_by_graph.insert((graph, job));

@@ -1,5 +1,6 @@
 //! Retries a graph in place: holds it back, lets nodes wait anew, lets it go on.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::defaults;
@@ -26,6 +27,9 @@ impl Transaction<'_> {
             self.tables.retry.insert(graph, RetryRow { mode: mode.clone(), since: self.now, due });
             if let Some(end) = self.tables.end_of(graph) {
                 self.reopen_end(graph, end, None);
+            }
+            if let Some(row) = self.tables.graph.get_mut(&graph) {
+                row.undo_rank = None;
             }
             self.take_back_decisions(graph);
         }
@@ -72,7 +76,14 @@ impl Transaction<'_> {
         }
     }
 
-    pub(super) fn rearm(&mut self, id: GraphId, generation: u32, nodes: &[JobId], holding: &[JobId]) -> Changed {
+    pub(super) fn rearm(
+        &mut self,
+        id: GraphId,
+        generation: u32,
+        nodes: &[JobId],
+        holding: &[JobId],
+        undone: &[JobId],
+    ) -> Changed {
         let Some(graph) = self.retried(id, generation) else { return Changed::NotRetrying };
         let mut rearmed: Vec<Key> = Vec::new();
         let mut children: BTreeSet<Key> = BTreeSet::new();
@@ -91,6 +102,12 @@ impl Transaction<'_> {
             self.leave_end(job);
             self.begin_anew(job);
             self.wait_anew(job, attempt);
+            if undone.contains(id)
+                && let Some(node) = self.tables.node.get_mut(&job)
+            {
+                (node.started, node.undone) = (false, node.attempt);
+            }
+            self.keep_undo(job);
             rearmed.push(job);
             if holding.contains(id) {
                 self.hold_end(graph, job);
@@ -118,6 +135,17 @@ impl Transaction<'_> {
         if let Some(node) = self.tables.node.get_mut(&job) {
             node.phase = Phase::Waiting;
             node.attempt = node.attempt.max(attempt);
+        }
+    }
+
+    /// Lets an undo wait until its graph has failed, and no `end` for it. Another node is left alone.
+    fn keep_undo(&mut self, job: Key) {
+        let Some(node) = self.tables.node.get(&job).filter(|node| node.guards.is_some()) else { return };
+        self.tables.undo.insert((node.graph, Reverse(node.depth), job));
+        if let Some(edge) = self.tables.edge.remove(&(job, 0))
+            && let Some(end) = self.tables.node.get_mut(&edge.child)
+        {
+            end.counters.left -= 1;
         }
     }
 
@@ -196,14 +224,14 @@ impl Tables {
         Some(RetryView {
             generation: row.generation,
             stop: self.stop.get(&graph).copied(),
-            is_undone: row.undoing.is_some(),
+            is_undoing: row.undoing.is_some(),
             retrying: self.retrying(graph),
             edges: edges.collect(),
-            nodes: nodes.iter().filter_map(|job| self.shape_node(*job)).collect(),
+            nodes: nodes.iter().filter_map(|job| self.shape_node(*job, place)).collect(),
         })
     }
 
-    fn shape_node(&self, job: Key) -> Option<RetryNode> {
+    fn shape_node(&self, job: Key, place: impl Fn(Key) -> Option<usize>) -> Option<RetryNode> {
         let node = self.node.get(&job)?;
         let end =
             |row: &super::tables::EndedRow| RetryNodeEnd { end: row.end, cause: row.cause.clone(), at: row.ended_at };
@@ -211,6 +239,7 @@ impl Tables {
             job: self.job.get(&job)?.new.id,
             name: node.name.clone(),
             role: node.role,
+            guards: node.guards.and_then(place),
             ended: self.ended.get(&job).map(end),
         })
     }

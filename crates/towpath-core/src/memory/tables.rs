@@ -234,6 +234,8 @@ pub(super) struct NodeRow {
     pub(super) guards: Option<Key>,
     /// Whether a claim of it was refunded: it has started, whatever its counters say.
     pub(super) started: bool,
+    /// How many attempts it had when it was undone last.
+    pub(super) undone: u32,
 }
 
 pub(super) struct RetryRow {

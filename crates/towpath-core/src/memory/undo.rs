@@ -32,11 +32,13 @@ impl Transaction<'_> {
             }
             let edge = EdgeRow { child: end, verdicts: Condition::Finished.table(), label: None };
             self.tables.edge.insert((job, 0), edge);
+            let mut counters = Counters::default();
             if let Some(node) = self.tables.node.get_mut(&job) {
                 node.phase = Phase::Released;
+                counters.attempt = node.attempt;
             }
             let due = self.tables.job.get(&job).map_or(self.now, |row| row.new.due.instant(self.now));
-            self.make_due(job, due, Counters::default());
+            self.make_due(job, due, counters);
             started += 1;
         }
         let Some(node) = self.tables.node.get_mut(&end) else { return };
@@ -84,7 +86,7 @@ impl Tables {
         let ended_so = self.ended.get(&guarded).is_some_and(|row| row.started_at.is_some());
         if self.graph.get(&node.graph).is_some_and(|row| undo < row.committed) {
             Guarded::Committed
-        } else if node.started || ended_so || node.attempt > 0 || self.counters(guarded).attempt > 0 {
+        } else if node.started || ended_so || node.attempt.max(self.counters(guarded).attempt) > node.undone {
             Guarded::Started
         } else {
             Guarded::NeverStarted

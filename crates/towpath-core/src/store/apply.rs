@@ -118,8 +118,8 @@ pub enum Change {
         grace: Duration,
     },
     /// Lets nodes wait anew that have ended, and their children with them that have not started. Their outputs go; the
-    /// number of their attempts goes on; a run begins its next chapter, with an empty journal. A node that has not ended is
-    /// left out.
+    /// number of their attempts goes on; a run begins its next chapter, with an empty journal; an undo waits until its
+    /// graph has failed again or is cancelled. A node that has not ended is left out.
     Rearm {
         /// The graph, which is being retried.
         graph: GraphId,
@@ -129,6 +129,8 @@ pub enum Change {
         nodes: Vec<JobId>,
         /// Those among them that the graph's `end` is to wait for by an edge of its own.
         holding: Vec<JobId>,
+        /// Those among them that were undone: until they are with a handler again they count as never started.
+        undone: Vec<JobId>,
     },
     /// Ends a retry: the next generation begins. The stop goes, and every node is placed where its parents put it.
     EndRetry {

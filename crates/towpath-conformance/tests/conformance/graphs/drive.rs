@@ -9,8 +9,8 @@ use towpath_core::store::{
 };
 use towpath_core::{
     Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRetry, GraphRules, Incarnation, Kind, NewAppend, NewGraph,
-    NodeName, Payload, Queue, Report, Retry, RetryMode, RetryPlan, RetryRefusal, State, Store, Why, begin_retry,
-    cancel_graph_step, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
+    NodeName, Payload, Queue, Report, Retry, RetryMode, RetryPlan, State, Store, Why, begin_retry, cancel_graph_step,
+    check_undone, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
 };
 
 use super::draw;
@@ -39,6 +39,7 @@ pub(super) struct Shown {
     pub(super) left_undone: usize,
     pub(super) retries: usize,
     pub(super) tried_again: usize,
+    pub(super) done_again: usize,
 }
 
 /// A graph under way.
@@ -283,15 +284,15 @@ impl Course<'_, '_> {
             _ => (RetryMode::Failed, None),
         };
         let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
-        if self.model.is_decided() {
-            same("a retry of what is undone", &plan_retry(&shape, &mode, None), &Err(RetryRefusal::Undone))?;
-            return Ok(false);
-        }
-        let planned = plan_retry(&shape, &mode, None).map_err(|e| e.to_string())?;
+        let again = self.model.clone().retry(from, mode == RetryMode::Failed);
+        let planned = plan_retry(&shape, &mode, None);
+        same(&format!("whether it may be retried ({mode}, {planned:?})"), &planned.is_ok(), &again.is_some())?;
+        let (Ok(planned), Some(again)) = (planned, again) else { return Ok(false) };
+        let left = self.model.is_left_undone();
+        same("whether it is left undone", &check_undone(&shape).is_err(), &left)?;
         let lifts = self.model.is_open() && (self.model.cancelled || self.model.failed);
         same("whether a retry lifts a stop", &planned.lifts, &lifts)?;
         if planned.is_empty() {
-            let again = self.model.clone().retry(from, mode == RetryMode::Failed);
             same("what a retry runs again", &0, &again)?;
             return Ok(false);
         }
@@ -299,6 +300,7 @@ impl Course<'_, '_> {
         apply(store, begin_retry(id, mode.clone(), None, "ann", "")).await?;
         self.carry_on(mode, from, generation).await?;
         shown.retries += 1;
+        shown.done_again += usize::from(!planned.undone.is_empty());
         Ok(true)
     }
 
@@ -318,7 +320,7 @@ impl Course<'_, '_> {
     /// Carries out a retry that has begun.
     async fn carry_on(&mut self, mode: RetryMode, from: Option<usize>, generation: u32) -> Result<(), String> {
         let (store, id) = (self.driver.store, self.id);
-        let again = self.model.retry(from, mode == RetryMode::Failed);
+        let again = self.model.retry(from, mode == RetryMode::Failed).ok_or("the model cannot retry it")?;
         let mut rearmed = 0;
         loop {
             let shape = store.retry_view(id).await.map_err(|e| e.to_string())?.ok_or("the graph is gone")?;
@@ -329,7 +331,7 @@ impl Course<'_, '_> {
             }
             // One at a time: each order leaves the graph as an interruption would.
             for job in &plan.nodes {
-                let plan = RetryPlan { nodes: vec![*job], holding: plan.holding.clone(), ..RetryPlan::default() };
+                let plan = RetryPlan { nodes: vec![*job], ..plan.clone() };
                 for order in rearm(id, generation, &plan, "ann", "") {
                     if let Changed::Rearmed { nodes } = apply(store, order).await? {
                         rearmed += nodes as usize;

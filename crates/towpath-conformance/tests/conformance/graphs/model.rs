@@ -123,24 +123,45 @@ impl Model {
     /// Runs again what is meant, with what was skipped because of it, lifts what stops the graph, and lets what has not
     /// started be looked at anew; answers how many nodes had ended and wait again. `from` is a node, else only what failed
     /// is meant, or all.
-    pub(super) fn retry(&mut self, from: Option<usize>, only_failed: bool) -> usize {
+    ///
+    /// What was undone is meant as what failed is, and begins as if it had never been started; its undo waits again, and so
+    /// do those that were not needed. `None` if that cannot be: undos run, or a node would run again whose undo was passed
+    /// over for good, or one that was undone would not.
+    pub(super) fn retry(&mut self, from: Option<usize>, only_failed: bool) -> Option<usize> {
+        if self.verdict.is_some()
+            && self.nodes.iter().any(|n| n.guards.is_some() && !matches!(n.stands, Stands::Ended(..)))
+        {
+            return None;
+        }
         self.verdict = None;
         self.retries += 1;
         self.revive_waiting();
+        let undone = |at: usize| {
+            self.nodes.iter().any(|undo| {
+                undo.guards == Some(at) && matches!(&undo.stands, Stands::Ended(_, cause) if !is_passed_over(cause))
+            })
+        };
         let below = |at: usize| from.is_none_or(|from| at == from || self.is_below(at, from));
         let is_meant = |at: usize| match &self.nodes[at].stands {
+            Stands::Ended(_, cause) if self.nodes[at].guards.is_some() => *cause != Some(Cause::Committed),
             Stands::Ended(how, _) => {
-                below(at) && (!only_failed || matches!(how, How::Dead | How::Quarantined | How::Cancelled))
+                below(at)
+                    && (!only_failed || undone(at) || matches!(how, How::Dead | How::Quarantined | How::Cancelled))
             }
             _ => false,
         };
         let meant: Vec<usize> = (0..self.nodes.len()).filter(|at| is_meant(*at)).collect();
+        let undone: Vec<usize> = (0..self.nodes.len()).filter(|at| undone(*at)).collect();
         let mut again = meant.len();
         meant.iter().for_each(|at| self.nodes[*at].stands = Stands::Waiting);
+        undone.iter().for_each(|at| self.nodes[*at].started = false);
+        self.undone = false;
         loop {
             let waits = |parent: usize| !matches!(self.nodes[parent].stands, Stands::Ended(..));
             let is_skipped = |node: &Node| match &node.stands {
-                Stands::Ended(How::Untaken | How::Upstream, cause) => !matches!(cause, Some(Cause::Itself { .. })),
+                Stands::Ended(How::Untaken | How::Upstream, cause) => {
+                    !matches!(cause, Some(Cause::Itself { .. })) && node.guards.is_none()
+                }
                 _ => false,
             };
             let next = self
@@ -151,12 +172,19 @@ impl Model {
             self.nodes[next].stands = Stands::Waiting;
             again += 1;
         }
+        let is_for_good = |undo: &Node| matches!(&undo.stands, Stands::Ended(_, Some(Cause::Committed)));
+        let waits = |at: usize| self.nodes[at].stands == Stands::Waiting;
+        if undone.iter().any(|at| !waits(*at))
+            || self.nodes.iter().any(|n| is_for_good(n) && n.guards.is_some_and(waits))
+        {
+            return None;
+        }
         (self.cancelled, self.failed) = (false, false);
         for node in self.nodes.iter_mut().filter(|node| node.stands == Stands::Ready) {
             node.stands = Stands::Waiting;
         }
         self.go_on();
-        again
+        Some(again)
     }
 
     /// Lets those wait again that were ended here ahead of time.
@@ -223,7 +251,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether undos of it have begun or were passed over.
+    /// Whether any of its undos has begun or was passed over.
     pub(super) fn is_decided(&self) -> bool {
         let is_over = |node: &Node| node.guards.is_some() && node.stands != Stands::Waiting;
         self.nodes.iter().any(is_over)
@@ -344,6 +372,11 @@ impl Model {
         let could = |child: &Node| child.at_least.is_some_and(|need| (need as usize) < child.parents.len());
         children.peek().is_some() && children.all(could)
     }
+}
+
+/// Whether an undo was not needed.
+fn is_passed_over(cause: &Option<Cause>) -> bool {
+    matches!(cause, Some(Cause::NeverStarted { .. } | Cause::Committed))
 }
 
 /// The table of the design, row by row.
