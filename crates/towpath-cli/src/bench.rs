@@ -8,6 +8,7 @@ mod graphs;
 mod jobs;
 mod large;
 mod layout;
+mod maps;
 mod measure;
 mod process;
 mod runs;
@@ -101,6 +102,7 @@ const TESTS: &[(&str, &[&str])] = &[
     ("fan_10k", &["fan_10k"]),
     ("cancel_and_view", &["cancel_10k", "view_10k"]),
     ("idle_graphs_1k", &["idle_graphs_1k"]),
+    ("map_10k", &["map_10k"]),
     ("run_steps", &["run_steps"]),
     ("run_latency", &["run_latency"]),
     ("signal_roundtrip", &["signal_roundtrip_p50"]),
@@ -153,6 +155,7 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "fan_10k" => vec![large::fan(place).await?],
         "cancel_and_view" => large::cancel_and_view(place).await?,
         "idle_graphs_1k" => vec![large::idle(place).await?],
+        "map_10k" => maps::map(place).await?,
         "run_steps" => vec![runs::steps_of_many(place).await?],
         "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],

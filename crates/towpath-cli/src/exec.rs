@@ -137,7 +137,10 @@ impl Runner {
             .map_err(|e| Failure::new(format!("cannot clear an earlier attempt: {e}")))?;
         let ready = exec.ready(cx).await?;
         can_start(&ready)?;
-        let parents = parents::as_json(&cx.upstream().await?);
+        let parents = match &exec.scope.each {
+            Some(element) => format!("{}\n", element.get()).into_bytes(),
+            None => parents::as_json(&cx.upstream().await?),
+        };
         if let Some(why) = cx.cancellation() {
             return Err(stopped(why));
         }

@@ -22,6 +22,7 @@ use towpath::core::builtin::{Scope, Wait};
 use towpath::{Condition, Due, GraphName, Label, NodeName, Payload, RetryPolicy};
 
 use crate::exec::{Exec, Http};
+use node::Each;
 use problem::Source;
 
 pub(crate) use graph::{FlowSource, is_of_flow, queue_of, queues_of};
@@ -55,6 +56,8 @@ pub(crate) struct Node {
     pub(crate) guards: Option<NodeName>,
     /// Without this it is skipped.
     pub(crate) guard: Option<String>,
+    /// The list whose elements it does it for.
+    pub(crate) each: Option<Each>,
     pub(crate) may_fail: bool,
     pub(crate) delay: Option<Duration>,
     pub(crate) queue: Option<String>,

@@ -8,6 +8,7 @@ mod exec;
 mod exit;
 mod flow;
 mod group;
+mod held;
 mod location;
 mod progress;
 #[cfg(test)]

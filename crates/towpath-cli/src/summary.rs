@@ -8,6 +8,7 @@ use towpath::core::store::{Ended, GraphDetail, NodeLine};
 use towpath::{Cause, Client, End, GraphEnd, GraphId, JobId, NodeName};
 
 use crate::error::CliError;
+use crate::held::Held;
 use crate::table::Table;
 use crate::{say, words};
 
@@ -36,6 +37,7 @@ impl About<'_> {
         if !shown.is_empty() {
             nodes(&detail, &shown, &errors, self.took).print();
         }
+        Held::look(client, &detail).await?.lines(&detail).iter().for_each(say::line);
         if left_out > 0 {
             say::line(format_args!("{left_out} nodes that succeeded are not listed"));
         }

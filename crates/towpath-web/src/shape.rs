@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use towpath::core::builtin::Progress;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
     NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
 use towpath::core::{Role, SkipKind, State, StopReason};
-use towpath::{Cause, Condition, End, GraphEnd, JobRules, Kind, Payload, Timestamp};
+use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, Payload, Timestamp};
 
 use crate::app::Ctx;
 use crate::options::Part;
@@ -295,6 +296,7 @@ pub(crate) struct GraphWhole {
     input: Option<Shown>,
     stopped: Option<Stop>,
     retry: Option<TryAgain>,
+    inside: Option<Inside>,
     nodes: Vec<Node>,
     edges: Vec<Edge>,
 }
@@ -304,6 +306,43 @@ pub(crate) struct GraphWhole {
 struct TryAgain {
     attempts: u32,
     delay_us: u64,
+}
+
+/// The run that has started a graph.
+#[derive(Debug, Serialize)]
+struct Inside {
+    job: String,
+    graph: Option<String>,
+    node: Option<String>,
+}
+
+impl Inside {
+    fn of(line: &JobLine) -> Self {
+        let node = line.node.as_ref();
+        Self {
+            job: line.id.to_string(),
+            graph: node.map(|node| node.graph.to_string()),
+            node: node.map(|node| node.name.to_string()),
+        }
+    }
+}
+
+/// What a node stands for, beside itself.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Held {
+    Graph(String),
+    Elements(Progress),
+}
+
+impl Held {
+    fn of(holds: &Holds) -> Option<Self> {
+        match holds {
+            Holds::Graph(graph) => Some(Self::Graph(graph.to_string())),
+            Holds::Elements(progress) => Some(Self::Elements(*progress)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -340,10 +379,11 @@ struct Node {
     failures: u32,
     started_at: Option<String>,
     ended_at: Option<String>,
+    holds: Option<Held>,
 }
 
 impl Node {
-    fn of(line: &NodeLine) -> Self {
+    fn of(line: &NodeLine, holds: Option<&Holds>) -> Self {
         Self {
             name: line.name.to_string(),
             job: line.job.to_string(),
@@ -361,6 +401,7 @@ impl Node {
             failures: line.counters.failures,
             started_at: instant_of(line.started_at),
             ended_at: instant_of(line.ended_at),
+            holds: holds.and_then(Held::of),
         }
     }
 }
@@ -389,7 +430,7 @@ impl Edge {
 }
 
 impl GraphWhole {
-    pub(crate) fn of(ctx: &Ctx, detail: &GraphDetail) -> Self {
+    pub(crate) fn of(ctx: &Ctx, detail: &GraphDetail, held: &BTreeMap<JobId, Holds>, inside: Option<&JobLine>) -> Self {
         // The input is of the graph and not of a job: it is shown under the kind of its first node.
         let kind = detail.nodes.first().map(|node| node.kind.clone());
         let kind = kind.unwrap_or_else(|| Kind::from_stored("towpath.graph"));
@@ -398,7 +439,8 @@ impl GraphWhole {
             input: detail.input.as_ref().map(|input| Shown::of(ctx, &kind, Part::Input, input)),
             stopped: detail.stopped.as_ref().map(Stop::of),
             retry: detail.rules.retry.map(|retry| TryAgain { attempts: retry.attempts, delay_us: retry.delay_us }),
-            nodes: detail.nodes.iter().map(Node::of).collect(),
+            inside: inside.map(Inside::of),
+            nodes: detail.nodes.iter().map(|node| Node::of(node, held.get(&node.job))).collect(),
             edges: detail.edges.iter().map(Edge::of).collect(),
         }
     }

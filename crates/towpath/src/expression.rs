@@ -32,6 +32,8 @@ pub struct Uses {
     pub nodes: BTreeSet<String>,
     /// Parameters named one by one.
     pub params: BTreeSet<String>,
+    /// Whether it names the element of a list, `each`.
+    pub each: bool,
 }
 
 /// Why an expression cannot be read or has no value.

@@ -12,6 +12,7 @@ use towpath::core::{GraphRetry, Picture, StopReason};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
+use crate::held::Held;
 use crate::table::Table;
 use crate::{exit, say, summary, words};
 
@@ -126,7 +127,11 @@ impl Show {
             Format::Text => {}
             Format::Mermaid => say::text(&picture.mermaid()),
             Format::Dot => say::text(&picture.dot()),
-            Format::Json => say::json(&json::graph(&detail))?,
+            Format::Json => {
+                let mut graph = json::graph(&detail);
+                Held::look(&client, &detail).await?.add_to(&mut graph, &detail);
+                say::json(&graph)?;
+            }
         }
         if format != Format::Text {
             return Ok(exit::SUCCEEDED);
@@ -161,6 +166,10 @@ impl Show {
         if let Some(of) = line.restart_of {
             say::line(format_args!("a restart of {of}"));
         }
+        let held = Held::look(&client, &detail).await?;
+        if let Some(inside) = held.inside() {
+            say::line(inside);
+        }
         for restart in &detail.restarts {
             say::line(format_args!("restarted as {restart}"));
         }
@@ -173,6 +182,7 @@ impl Show {
             say::line(drawing);
         }
         summary::nodes(&detail, &detail.nodes.iter().collect::<Vec<_>>(), &errors, &HashMap::new()).print();
+        held.lines(&detail).iter().for_each(say::line);
         Ok(exit::SUCCEEDED)
     }
 }

@@ -1,11 +1,13 @@
 //! What the nodes of a file mean to each other and to the machine: names, edges, cycles, programs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 
 use towpath::NodeName;
 use towpath::core::builtin::{self, Scope};
 use towpath::core::limits;
+use towpath::expression::Expression;
 
 use super::node::{DraftDoes, DraftEdge, DraftNode, undo_name};
 use super::problem::Problem;
@@ -61,6 +63,10 @@ fn expressions(nodes: &[DraftNode], names: &HashMap<&str, usize>, edges: &[Edge<
         let local = |name: &'_ str| name.strip_prefix(node.scope.prefix.as_str()).map(str::to_owned);
         let known: Vec<String> = above.iter().filter_map(|at| local(&nodes[*at].name)).collect();
         for (expression, span) in &node.expressions {
+            if let Some(problem) = of_element(node, expression, span) {
+                problems.push(problem);
+                continue;
+            }
             for name in expression.uses().nodes.iter().filter(|name| !known.contains(name)) {
                 let problem =
                     Problem::new(format!("`{expression}` reads the node `{name}`, which is not above `{}`", node.name));
@@ -82,6 +88,25 @@ fn expressions(nodes: &[DraftNode], names: &HashMap<&str, usize>, edges: &[Edge<
             }
         }
     }
+}
+
+/// What is done for an element sees the element, and nothing else does.
+fn of_element(node: &DraftNode, expression: &Expression, span: &Range<usize>) -> Option<Problem> {
+    let uses = expression.uses();
+    let problem = match (node.is_of_element(span), uses.nodes.first()) {
+        (false, _) if uses.each => {
+            let problem = Problem::new(format!("`{expression}` reads `each`, and there is no element here"));
+            let help = "`each` is for what a node with `each = …` does: its `exec`, `env` or `http`";
+            problem.at(span.clone(), "no element").help(help)
+        }
+        (true, Some(name)) => {
+            let problem = Problem::new(format!("`{expression}` reads the node `{name}`, and is of an element"));
+            let help = "what is done for an element sees `each` and `params`: let the list hold all that it needs";
+            problem.at(span.clone(), "it cannot be known here").help(help)
+        }
+        _ => return None,
+    };
+    Some(problem.in_source(node.source))
 }
 
 /// The places of all nodes above one.
@@ -375,6 +400,7 @@ fn make(drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Vec<Node> {
             after,
             guards: draft.guards.and_then(|guarded| NodeName::new(&guarded).ok()),
             guard: draft.guard,
+            each: draft.each.map(|(each, _)| each),
             may_fail: draft.may_fail,
             delay: draft.delay,
             queue: draft.queue.map(|(queue, _)| queue),

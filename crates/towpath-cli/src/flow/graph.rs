@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use towpath::Job as _;
-use towpath::core::builtin::{self, Gate, Scope};
+use towpath::core::builtin::{self, EachJob, Gate, Map, Scope};
 use towpath::{
     Client, Condition, Due, FailureMode, GraphId, GraphRules, InvalidName, JobRules, Kind, Label, NewEdge, NewGraph,
     NewJob, NewNode, NodeName, Payload, Queue,
@@ -78,8 +79,8 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
     graph.edges.extend(edges);
     let name = node.name.clone();
     let mut new = match &node.does {
-        Does::Exec(exec) => NewNode::new(name, job(Exec::KIND, exec, &node)?),
-        Does::Http(http) => NewNode::new(name, job(Http::KIND, http, &node)?),
+        Does::Exec(exec) => of_job(graph.id, name, job(Exec::KIND, exec, &node)?, &node)?,
+        Does::Http(http) => of_job(graph.id, name, job(Http::KIND, http, &node)?, &node)?,
         Does::Branches(branches) => gate_node(name, branches.clone(), &node.scope)?,
         Does::Signal(wait) => NewNode::wait(graph.id, name, Client::new_job_id(), wait).map_err(|e| e.to_string())?,
         Does::Timer(due) => NewNode::timer(name, Client::new_job_id(), *due),
@@ -94,6 +95,20 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
     }
     graph.nodes.push(new);
     Ok(())
+}
+
+/// The node of a job, or of one for each element of a list: those stand in the queue of the node.
+fn of_job(graph: GraphId, name: NodeName, job: NewJob, node: &Node) -> Result<NewNode, String> {
+    let Some(each) = &node.each else { return Ok(NewNode::new(name, job)) };
+    let input: Box<RawValue> = job.input.decode().map_err(|e| e.problem)?;
+    let job = EachJob::of(job, Some(input), Some(INTO.to_owned()));
+    let map = Map {
+        concurrency: each.concurrency,
+        on_failure: each.on_failure,
+        scope: node.scope.clone(),
+        ..Map::new(each.over.clone(), builtin::Each::Job(Box::new(job)))
+    };
+    NewNode::map(graph, name, Client::new_job_id(), &map).map_err(|e| e.to_string())
 }
 
 fn gate_node(name: NodeName, branches: Vec<(Label, String)>, scope: &Scope) -> Result<NewNode, String> {
@@ -132,6 +147,9 @@ pub(crate) fn queues_of(graph: GraphId, source: &FlowSource) -> Vec<(String, u16
 /// A kill of `towpath` counts as a crash of what it ran, and carrying on is a person's decision each time: a
 /// command is never put aside for it.
 const CRASH_LIMIT: u32 = 1_000_000;
+
+/// Where in the input of a command or a call the element is put.
+const INTO: &str = "/scope/each";
 
 /// FNV-1a, 64 bits: tells a changed file from an unchanged one; nobody gains by a collision.
 pub(super) fn hash(bytes: &[u8]) -> String {

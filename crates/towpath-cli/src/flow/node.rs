@@ -2,6 +2,7 @@
 
 mod command;
 mod does;
+mod each;
 mod edges;
 mod http;
 mod retry;
@@ -23,6 +24,9 @@ use super::problem::Problem;
 use super::read::{Place, in_order, wrong_type};
 use crate::exec::Text;
 
+pub(crate) use each::Each;
+#[cfg(test)]
+pub(super) use each::FIELDS as EACH_FIELDS;
 #[cfg(test)]
 pub(super) use http::FIELDS as HTTP_FIELDS;
 pub(super) use http::{DraftHttp, METHODS};
@@ -44,6 +48,8 @@ pub(super) struct DraftNode {
     /// Of an undo, the node that it guards.
     pub(super) guards: Option<String>,
     pub(super) guard: Option<String>,
+    /// The list that it goes through, and where that stands.
+    pub(super) each: Option<(Each, Range<usize>)>,
     pub(super) may_fail: bool,
     pub(super) delay: Option<Duration>,
     pub(super) queue: Option<(String, Range<usize>)>,
@@ -51,6 +57,8 @@ pub(super) struct DraftNode {
     pub(super) timeout: Option<Duration>,
     /// All expressions that stand anywhere in it.
     pub(super) expressions: Vec<(Expression, Range<usize>)>,
+    /// Where those stand that are of the node and not of what it does: of its `if` and its `each`.
+    pub(super) of_node: Vec<Range<usize>>,
     /// What they see besides what is above the node.
     pub(super) scope: Scope,
 }
@@ -69,14 +77,22 @@ impl DraftNode {
             after: Vec::new(),
             guards: None,
             guard: None,
+            each: None,
             may_fail: false,
             delay: None,
             queue: None,
             retry: RetryPolicy::attempts(defaults::FLOW_ATTEMPTS_MAX),
             timeout: None,
             expressions: Vec::new(),
+            of_node: Vec::new(),
             scope: Scope::default(),
         }
+    }
+
+    /// Whether an expression that stands there sees the element of a list, and that alone.
+    pub(super) fn is_of_element(&self, span: &Range<usize>) -> bool {
+        let is_around = |other: &Range<usize>| other.start <= span.start && span.end <= other.end;
+        self.each.is_some() && !self.of_node.iter().any(is_around)
     }
 
     /// How a problem calls it.
@@ -129,9 +145,9 @@ pub(super) struct NodeReader<'a> {
 }
 
 /// The fields of a node.
-pub(crate) const FIELDS: [&str; 16] = [
-    "exec", "shell", "env", "dir", "http", "branches", "signal", "timer", "after", "if", "may_fail", "delay", "queue",
-    "retry", "timeout", "undo",
+pub(crate) const FIELDS: [&str; 17] = [
+    "exec", "shell", "env", "dir", "http", "branches", "signal", "timer", "each", "after", "if", "may_fail", "delay",
+    "queue", "retry", "timeout", "undo",
 ];
 /// Those that say what it does, one of which it has.
 pub(super) const DOES: [&str; 5] = ["exec", "http", "branches", "signal", "timer"];
@@ -185,7 +201,14 @@ impl NodeReader<'_> {
                     }
                 }
                 "after" => node.after = self.after(value),
-                "if" => node.guard = self.guard("`if`", value),
+                "if" => {
+                    node.guard = self.guard("`if`", value);
+                    node.of_node.push(value.span());
+                }
+                "each" => {
+                    node.each = self.each(value);
+                    node.of_node.push(value.span());
+                }
                 "may_fail" => node.may_fail = self.flag("`may_fail`", value),
                 "delay" => node.delay = self.duration("`delay`", value),
                 "queue" => node.queue = self.text("`queue`", value).map(|queue| (queue, value.span())),
@@ -197,6 +220,12 @@ impl NodeReader<'_> {
             }
         }
         self.one_of(node, &does, of_commands, shell, fields);
+        if let (Some((_, span)), Some(does)) = (&node.each, &node.does)
+            && !matches!(does, DraftDoes::Command(_) | DraftDoes::Http(_))
+        {
+            let problem = Problem::new("`each` is for a node with `exec` or `http`").at(span.clone(), "here");
+            self.problem(problem.help("remove it"));
+        }
         node.expressions = std::mem::take(&mut self.expressions);
         undo
     }

@@ -1,7 +1,7 @@
 //! The JSON Schema of a flow file, for editors: TOML has the same shape as JSON.
 
 use serde_json::{Value, json};
-use towpath::core::limits;
+use towpath::core::{defaults, limits};
 
 /// The JSON Schema (draft 2020-12).
 pub(crate) fn schema() -> Value {
@@ -166,6 +166,7 @@ fn node() -> Value {
             "branches": { "type": "object", "minProperties": 1, "maxProperties": limits::BRANCHES_MAX, "propertyNames": { "$ref": "#/$defs/token" }, "additionalProperties": { "$ref": "#/$defs/expression" }, "description": "A gate: the first branch whose expression holds is taken." },
             "signal": { "oneOf": [{ "$ref": "#/$defs/token" }, { "type": "object", "additionalProperties": false, "required": ["name"], "properties": { "name": { "$ref": "#/$defs/token" }, "timeout": duration } }], "description": "Waits for a signal, whose payload becomes its output." },
             "timer": { "oneOf": [duration, one_field("at", json!({}))], "description": "Waits: so long, or until an instant." },
+            "each": each(),
             "after": { "type": "array", "items": { "$ref": "#/$defs/edge" }, "description": "What it waits for." },
             "if": { "$ref": "#/$defs/expression", "description": "Runs only if this holds; a gate named `NODE?` is put before it." },
             "may_fail": { "type": "boolean", "default": false, "description": "Its failure does not make the flow failed." },
@@ -175,6 +176,25 @@ fn node() -> Value {
             "timeout": { "$ref": "#/$defs/duration", "description": "How long one attempt may take." },
             "undo": { "$ref": "#/$defs/undo" }
         }
+    })
+}
+
+fn each() -> Value {
+    json!({
+        "description": "Does it for each element of a list, which `exec`, `env` and `http` see as `each`; the output has what each has left, in the order of the elements.",
+        "oneOf": [
+            { "$ref": "#/$defs/expression" },
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["over"],
+                "properties": {
+                    "over": { "$ref": "#/$defs/expression", "description": "The list, such as outputs.list." },
+                    "concurrency": { "type": "integer", "minimum": 1, "maximum": limits::MAP_CONCURRENCY_MAX, "default": defaults::MAP_CONCURRENCY, "description": "How many elements are at work at once." },
+                    "on_failure": { "enum": ["fail", "collect"], "default": "fail", "description": "Whether the first element that fails fails the node, or the output has { \"ok\": … } or { \"error\": … } of each." }
+                }
+            }
+        ]
     })
 }
 
@@ -194,6 +214,7 @@ mod tests {
         assert_eq!(fields(&schema), known(&read::FIELDS));
         assert_eq!(fields(&schema["$defs"]["node"]), known(&node::FIELDS));
         assert_eq!(fields(&schema["$defs"]["include"]), known(&include::FIELDS));
+        assert_eq!(fields(&schema["$defs"]["node"]["properties"]["each"]["oneOf"][1]), known(&node::EACH_FIELDS));
         assert_eq!(fields(&schema["$defs"]["node"]["properties"]["http"]["oneOf"][1]), known(&node::HTTP_FIELDS));
     }
 

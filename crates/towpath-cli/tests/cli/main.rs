@@ -5,6 +5,7 @@
 
 mod addresses;
 mod bad_input;
+mod each;
 mod flow_keys;
 mod flows;
 mod gate;

@@ -98,9 +98,9 @@ pub struct EachJob {
     /// Where in `input` the element is put: fields with a slash before each, such as `/file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
-    /// Its queue.
-    #[serde(default)]
-    pub queue: Queue,
+    /// Its queue; that of the node, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// Its priority.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i16,
@@ -167,24 +167,25 @@ impl EachJob {
         Self::of(job, None, None)
     }
 
-    /// What this job is, for each element.
+    /// What this job is, for each element. If it stands in the default queue, it is to stand in that of the node.
     pub fn of(job: NewJob, input: Option<Box<RawValue>>, into: Option<String>) -> Self {
         let NewJob { kind, version, queue, priority, rules, tags, headers, .. } = job;
+        let queue = (queue != Queue::default()).then_some(queue);
         Self { kind, version, input, into, queue, priority, rules, tags, headers }
     }
 
-    /// The job for an element.
+    /// The job for an element of a node that stands in this queue.
     ///
     /// # Errors
     /// The element cannot be put where it belongs.
-    pub fn job(&self, id: JobId, element: &RawValue) -> Result<NewJob, String> {
+    pub fn job(&self, id: JobId, element: &RawValue, queue: &Queue) -> Result<NewJob, String> {
         let input = match (&self.input, &self.into) {
             (None, _) => element.get().to_owned(),
             (Some(input), into) => put(input, into.as_deref().unwrap_or_default(), element)?,
         };
         Ok(NewJob {
             version: self.version,
-            queue: self.queue.clone(),
+            queue: self.queue.as_ref().unwrap_or(queue).clone(),
             priority: self.priority,
             rules: self.rules.clone(),
             tags: self.tags.clone(),
@@ -333,13 +334,14 @@ mod tests {
         let id = JobId::from_bytes([1; 16]);
         let kind = || Kind::from_stored("resize");
         let element = raw(r#"{"z":1.10,"a":12345678901234567890123}"#);
-        let plain = EachJob::new(kind()).job(id, &element).unwrap();
+        let plain = EachJob::new(kind()).job(id, &element, &Queue::from_stored("slow")).unwrap();
         assert_eq!(&plain.input.bytes[..], element.get().as_bytes(), "byte by byte");
+        assert_eq!(plain.queue.as_str(), "slow", "it has none of its own");
         let input = Some(raw(r#"{"width":1.50,"scope":{"x":1}}"#));
         let each = EachJob { input: input.clone(), into: Some("/scope/each".into()), ..EachJob::new(kind()) };
         each.check().unwrap();
         let text = r#"{"scope":{"each":{"z":1.10,"a":12345678901234567890123},"x":1},"width":1.50}"#;
-        assert_eq!(std::str::from_utf8(&each.job(id, &element).unwrap().input.bytes).unwrap(), text);
+        assert_eq!(std::str::from_utf8(&each.job(id, &element, &Queue::default()).unwrap().input.bytes).unwrap(), text);
         for (input, into, said) in [
             (input.clone(), Some("each"), "a slash before each field"),
             (input.clone(), Some("/width/each"), "no object"),
@@ -358,7 +360,7 @@ mod tests {
     fn a_map_says_only_what_is_not_the_default() {
         let map = Map::new("outputs.list", Each::Job(Box::new(EachJob::new(Kind::from_stored("resize")))));
         let text = serde_json::to_string(&map).unwrap();
-        assert_eq!(text, r#"{"over":"outputs.list","each":{"job":{"kind":"resize","queue":"default"}}}"#);
+        assert_eq!(text, r#"{"over":"outputs.list","each":{"job":{"kind":"resize"}}}"#);
         let read: Map = serde_json::from_str(&text).unwrap();
         assert_eq!((read.concurrency, read.on_failure), (defaults::MAP_CONCURRENCY, OnFailure::Fail));
         assert!(check_concurrency(0).is_err() && check_concurrency(limits::MAP_CONCURRENCY_MAX + 1).is_err());

@@ -103,7 +103,9 @@ pub(super) async fn graphs(ctx: Ctx, query: Asked<GraphsQuery>) -> Result<Respon
 pub(super) async fn graph(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
     let found = ctx.app.client.inspect().graph(look::graph_id(&id)?).await?;
     let detail = found.ok_or_else(|| Problem::not_found("graph", &id))?;
-    Ok(json(&GraphWhole::of(&ctx, &detail)))
+    let held = ctx.app.client.held_in(&detail).await?;
+    let inside = ctx.app.client.holder(detail.line.id).await?;
+    Ok(json(&GraphWhole::of(&ctx, &detail, &held, inside.as_ref())))
 }
 
 pub(super) async fn run(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {

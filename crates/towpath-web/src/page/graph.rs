@@ -11,8 +11,8 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use towpath::core::State;
-use towpath::core::store::{GraphDetail, NodeLine};
-use towpath::{End, Kind};
+use towpath::core::store::{GraphDetail, JobLine, NodeLine};
+use towpath::{End, Holds, JobId, Kind};
 
 use super::{Page, act, badge, empty, payload, when};
 use crate::app::Ctx;
@@ -45,6 +45,8 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     let found = ctx.app.client.inspect().graph(look::graph_id(&id)?).await?;
     let detail = found.ok_or_else(|| Problem::not_found("graph", &id))?;
+    let held = ctx.app.client.held_in(&detail).await?;
+    let inside = ctx.app.client.holder(detail.line.id).await?;
     let line = &detail.line;
     let folded = match query.show.as_str() {
         "failed" => fold::failed(&detail),
@@ -72,6 +74,7 @@ pub(super) async fn page(
             section.card { h2 { "Facts" }
                 dl.facts {
                     dt { "Id" } dd.mono { (line.id) }
+                    @if let Some(holder) = &inside { dt { "Inside" } dd { (inside_of(&ctx, holder)) } }
                     dt { "Nodes" } dd { (line.nodes) ", " (detail.edges.len()) " edges" }
                     @if let Some(retry) = detail.rules.retry { dt { "Generation" } dd { (line.generation) " of " (retry.attempts) ", " (when::duration(retry.delay())) " apart" } }
                     @else if line.generation > 1 { dt { "Generation" } dd { (line.generation) } }
@@ -83,7 +86,7 @@ pub(super) async fn page(
                 section.card { h2 { "Input" } (payload::payload(&ctx, &kind_of(&detail), Part::Input, input)) }
             }
         }
-        section.card { h2 { "Nodes" } (list(&ctx, &detail)) }
+        section.card { h2 { "Nodes" } (list(&ctx, &detail, &held)) }
     };
     let mut page = Page::new(line.name.to_string(), "Graphs", body);
     page.every_ms = if drawn > LARGE { LARGE_EVERY_MS } else { 0 };
@@ -143,7 +146,28 @@ fn urgency(state: State) -> u8 {
     }
 }
 
-fn list(ctx: &Ctx, detail: &GraphDetail) -> Markup {
+/// A link to the node or the run that has started a graph.
+fn inside_of(ctx: &Ctx, holder: &JobLine) -> Markup {
+    html! {
+        a href=(ctx.base.to(&["jobs", &holder.id.to_string()])) {
+            @match &holder.node { Some(node) => (node.name), None => "a run" }
+        }
+        @if let Some(node) = &holder.node { " of " a href=(ctx.base.to(&["graphs", &node.graph.to_string()])) { "its graph" } }
+    }
+}
+
+/// What a node stands for: a link to its graph, or how far it has come.
+pub(super) fn holds(ctx: &Ctx, holds: Option<&Holds>) -> Markup {
+    html! {
+        @match holds {
+            Some(Holds::Graph(graph)) => { " " a href=(ctx.base.to(&["graphs", &graph.to_string()])) { "its graph" } },
+            Some(Holds::Elements(progress)) => { " " span.dim.small { (progress.words()) } },
+            _ => {},
+        }
+    }
+}
+
+fn list(ctx: &Ctx, detail: &GraphDetail, held: &BTreeMap<JobId, Holds>) -> Markup {
     let mut nodes: Vec<&NodeLine> = detail.nodes.iter().collect();
     nodes.sort_by_key(|node| urgency(node.state));
     html! {
@@ -153,7 +177,7 @@ fn list(ctx: &Ctx, detail: &GraphDetail) -> Markup {
                 tr data-key=(node.job) {
                     td.name { a href=(ctx.base.to(&["jobs", &node.job.to_string()])) { (node.name) } }
                     td { (badge::of_node(node).badge()) }
-                    td data-l="kind" { (node.kind) }
+                    td data-l="kind" { (node.kind) (holds(ctx, held.get(&node.job))) }
                     td.num data-l="attempts" { (node.counters.attempt) }
                     td data-l="started" { (when::ago_or_none(node.started_at)) }
                     td.num data-l="took" { (when::took(node.started_at, node.ended_at)) }

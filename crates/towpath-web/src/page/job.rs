@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use towpath::core::store::{AttemptLine, AttemptOutcome};
 use towpath::inspect::JobDetail;
-use towpath::{JobState, Timestamp};
+use towpath::{Holds, JobState, Timestamp};
 
-use super::{Page, act, badge, empty, payload, run, when};
+use super::{Page, act, badge, empty, graph, payload, run, when};
 use crate::app::Ctx;
 use crate::look::{self, Workers};
 use crate::options::Part;
@@ -38,6 +38,7 @@ pub(super) async fn page(
         Some(line) => Some(run::section(&ctx, &detail, line, &query.after).await?),
         None => None,
     };
+    let holds = ctx.app.client.holds(detail.line.id).await?;
     let kind = &detail.line.kind;
     let title = detail.run.as_ref().map_or_else(|| kind.to_string(), |run| run.id.to_string());
     let body = html! {
@@ -49,7 +50,7 @@ pub(super) async fn page(
         (act::done(&query.done))
         (trouble(&ctx, &detail, is_served))
         div.cols {
-            section.card { h2 { "Facts" } (facts(&ctx, &detail)) }
+            section.card { h2 { "Facts" } (facts(&ctx, &detail, holds.as_ref())) }
             section.card { h2 { "Life" } (life(&detail, &attempts)) }
         }
         @if let Some(run) = run { (run) }
@@ -88,14 +89,14 @@ fn trouble(ctx: &Ctx, detail: &JobDetail, is_served: bool) -> Markup {
     }
 }
 
-fn facts(ctx: &Ctx, detail: &JobDetail) -> Markup {
+fn facts(ctx: &Ctx, detail: &JobDetail, holds: Option<&Holds>) -> Markup {
     let line = &detail.line;
     let rules = &detail.rules;
     html! {
         dl.facts {
             dt { "Id" } dd.mono { (line.id) }
             @if let Some(run) = &detail.run { dt { "Run" } dd { (run.id) @if run.chapter > 1 { ", chapter " (run.chapter) } } }
-            dt { "Kind" } dd { a href=(ctx.base.query(&["jobs"], &[("kind", line.kind.as_str())])) { (line.kind) } ", version " (line.version) }
+            dt { "Kind" } dd { a href=(ctx.base.query(&["jobs"], &[("kind", line.kind.as_str())])) { (line.kind) } ", version " (line.version) (graph::holds(ctx, holds)) }
             dt { "Queue" } dd { a href=(ctx.base.query(&["jobs"], &[("queue", line.queue.as_str())])) { (line.queue) } @if line.priority != 0 { ", priority " (line.priority) } }
             @if let Some(node) = &line.node { dt { "Node" } dd { (node.name) " of " a href=(ctx.base.to(&["graphs", &node.graph.to_string()])) { "its graph" } } }
             @if let Some(due) = line.due { dt { "Due" } dd { (when::ago(due)) } }

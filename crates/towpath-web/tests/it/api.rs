@@ -11,6 +11,7 @@ use crate::works::{NASTY, Nobody, Works};
 
 on_every_store!(
     every_view_answers_as_described,
+    a_node_and_the_graph_that_it_runs_name_each_other,
     lists_are_paged_to_their_end,
     orders_are_carried_out_and_recorded,
     an_idempotency_key_makes_one_order_of_two,
@@ -70,6 +71,23 @@ async fn every_view_answers_as_described(subject: Subject) {
     for path in ["/healthz", "/readyz"] {
         assert_eq!(site.json(path).await, json!({ "status": "ok" }));
     }
+    works.worker.shutdown().await;
+}
+
+async fn a_node_and_the_graph_that_it_runs_name_each_other(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let outer = Works::holding(&subject.client).await;
+    let site = site(&subject.client);
+    let graph = site.json(&format!("/api/graphs/{outer}")).await;
+    let (inner, each) = (&graph["nodes"][0], &graph["nodes"][1]);
+    assert_eq!(each["holds"], json!({ "elements": { "of": 2, "done": 2, "failed": 1 } }));
+    let id = inner["holds"]["graph"].as_str().unwrap();
+    let within = site.json(&format!("/api/graphs/{id}")).await;
+    assert_eq!(within["inside"], json!({ "job": inner["job"], "graph": outer, "node": "inner" }));
+    assert_eq!((&graph["inside"], &within["nodes"][0]["holds"]), (&Value::Null, &Value::Null));
+    let page = site.get(&format!("/graphs/{outer}")).await.body;
+    assert!(page.contains(&format!("/graphs/{id}")) && page.contains("2 of 2 done, 1 failed"), "{page}");
+    assert!(site.get(&format!("/graphs/{id}")).await.body.contains(&format!("/graphs/{outer}")));
     works.worker.shutdown().await;
 }
 

@@ -82,6 +82,18 @@ impl Works {
         Self { worker, succeeded, dead, unserved, graph, run }
     }
 
+    /// A graph with nodes that hold more than one job: its id.
+    pub(crate) async fn holding(client: &Client) -> GraphId {
+        let inner = Graph::builder(NASTY);
+        inner.node("only", &Say::ok("1"));
+        let graph = Graph::builder("holding").input(&[Say::ok("1"), Say::fails("2")]);
+        let inner = graph.inner("inner", &inner.build().unwrap());
+        graph.each::<Say>("each", "input").collect().after(inner);
+        let graph = graph.enqueue(client).await.unwrap().id();
+        client.wait_graph(graph).await.unwrap();
+        graph
+    }
+
     async fn graph(client: &Client) -> GraphId {
         let graph = Graph::builder(NASTY);
         let first = graph.node("first", &Say::ok("1"));

@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, Come, Each, Map, OnFailure, Progress, Scope};
-use towpath_core::{JobId, limits};
+use towpath_core::{JobId, Queue, limits};
 
 use super::{MAP, nested, source};
 use crate::durable::{Cx, Step, StepCx};
@@ -46,6 +46,8 @@ pub(super) struct Block {
     pub(super) of: u32,
     /// The elements that were asked for, as many as fit.
     pub(super) elements: Vec<Box<RawValue>>,
+    /// The queue of the node.
+    pub(super) queue: Queue,
 }
 
 pub(super) const ELEMENTS: Step<Asked, Block, Failure> = Step::new("elements", &elements);
@@ -71,7 +73,9 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
         }
         taken.push((*element).to_owned());
     }
-    Ok(Block { of, elements: taken })
+    let node = cx.client().inspect().job(asked.job).await?;
+    let queue = node.map_or_else(Queue::default, |node| node.line.queue);
+    Ok(Block { of, elements: taken, queue })
 }
 
 /// The elements that are not begun, read from the list as they are needed.
@@ -82,12 +86,18 @@ struct Elements {
     /// The number behind them.
     next: u32,
     read: VecDeque<Box<RawValue>>,
+    queue: Queue,
 }
 
 impl Elements {
     async fn of(cx: &Cx<'_>, map: &Map, come: &Come) -> Result<Self, Failure> {
-        let mut elements =
-            Self { of: come.of, open: come.open.iter().copied().collect(), next: come.next, read: VecDeque::new() };
+        let mut elements = Self {
+            of: come.of,
+            open: come.open.iter().copied().collect(),
+            next: come.next,
+            read: VecDeque::new(),
+            queue: Queue::default(),
+        };
         elements.read(cx, map).await?;
         Ok(elements)
     }
@@ -95,12 +105,12 @@ impl Elements {
     async fn read(&mut self, cx: &Cx<'_>, map: &Map) -> Result<(), Failure> {
         let (open, from) = (self.open.iter().copied().collect(), self.next);
         let asked = Asked { job: cx.job_id(), over: map.over.clone(), scope: map.scope.clone(), open, from };
-        let Block { of, elements } = cx.step(ELEMENTS, &asked).await?;
+        let Block { of, elements, queue } = cx.step(ELEMENTS, &asked).await?;
         if self.of != of && self.next > 0 {
             return Err(Failure::permanent(format!("`{}` had {} elements, and has {of} now", map.over, self.of)));
         }
         self.of = of;
-        self.read = elements.into();
+        (self.read, self.queue) = (elements.into(), queue);
         Ok(())
     }
 
@@ -156,7 +166,8 @@ impl Walk<'_, '_> {
             while work.len() < map.concurrency as usize && (!is_due || is_long == u32::MAX) {
                 let Some((number, element)) = self.elements.take(cx, map).await? else { break };
                 self.at_work.insert(number);
-                work.push(one(cx, map, (began, number), element, &settling));
+                let queue = self.elements.queue.clone();
+                work.push(one(cx, map, (began, number), (element, queue), &settling));
             }
             match work.next().await {
                 Some((number, left)) => {
@@ -231,12 +242,12 @@ async fn one(
     cx: &Cx<'_>,
     map: &Map,
     (began, number): (u32, u32),
-    element: Box<RawValue>,
+    (element, queue): (Box<RawValue>, Queue),
     settling: &AtomicU32,
 ) -> (u32, Result<Box<RawValue>, String>) {
     let node = cx.job_id();
     let left = match &map.each {
-        Each::Job(each) => match each.job(builtin::element_job(node, began, number), &element) {
+        Each::Job(each) => match each.job(builtin::element_job(node, began, number), &element, &queue) {
             Ok(job) => cx.held_job(job, builtin::element_label(began, number)).await.map_err(|e| e.to_string()),
             Err(problem) => Err(problem),
         },

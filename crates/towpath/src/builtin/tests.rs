@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath_core::builtin::{Come, Each, EachJob, Map, Nested, OnFailure, Progress, Scope};
-use towpath_core::{GraphEnd, Kind};
+use towpath_core::{GraphEnd, Kind, Queue};
 
 use super::map::{Block, ELEMENTS};
 use super::nested::{END, End, INPUT};
@@ -33,7 +33,8 @@ fn harness(of: u32, map: Map, bad: Option<u32>) -> RunHarness<Map, Box<RawValue>
     let harness = RunHarness::new(MAP, map).stub(ELEMENTS, move |asked| {
         // A few at a time, so that there are several reads.
         let numbers = asked.open.iter().copied().chain(asked.from..of).take(7);
-        Ok(Block { of, elements: numbers.map(|number| raw(number.to_string())).collect() })
+        let elements = numbers.map(|number| raw(number.to_string())).collect();
+        Ok(Block { of, elements, queue: Queue::default() })
     });
     harness.child_job(
         move |job: Double| {

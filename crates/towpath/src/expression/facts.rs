@@ -20,6 +20,7 @@ pub struct Facts {
     nodes: BTreeMap<String, Fact>,
     input: Option<serde_json::Value>,
     params: BTreeMap<String, serde_json::Value>,
+    each: Option<serde_json::Value>,
 }
 
 /// How a node ended and what it left.
@@ -49,6 +50,12 @@ impl Facts {
     /// Adds a parameter; a value that has no JSON form is none.
     pub fn param<T: Serialize>(mut self, name: &str, param: &T) -> Self {
         self.params.insert(name.to_owned(), serde_json::to_value(param).unwrap_or_default());
+        self
+    }
+
+    /// Sets the element of a list; a value that has no JSON form is none.
+    pub fn each<T: Serialize>(mut self, element: &T) -> Self {
+        self.each = serde_json::to_value(element).ok();
         self
     }
 
@@ -92,6 +99,7 @@ impl Facts {
             None => None,
         };
         let decode = |json: &RawValue| serde_json::from_str(json.get()).unwrap_or_default();
+        facts.each = scope.each.as_deref().map(decode);
         facts.params = scope.params.iter().map(|(name, json)| (name.clone(), decode(json))).collect();
         Ok(facts)
     }
@@ -108,6 +116,7 @@ impl Facts {
         variables.add_variable_from_value("input", self.input.as_ref().map_or(Value::Null, value::of_json));
         let params = self.params.iter().map(|(name, param)| (name.clone(), value::of_json(param)));
         variables.add_variable_from_value("params", value::map(params));
+        variables.add_variable_from_value("each", self.each.as_ref().map_or(Value::Null, value::of_json));
     }
 
     fn add(&mut self, name: &str, upstream: &Upstream) {

@@ -16,6 +16,8 @@ pub(super) const ADD: &str = "@add";
 
 /// Variables that every expression sees.
 const VARIABLES: [&str; 5] = ["outputs", "states", "errors", "input", "params"];
+/// What those see besides that are of an element of a list. It is not listed: elsewhere it is none.
+const ELEMENT: &str = "each";
 /// Functions of the standard library; operators and macros are known to the parser.
 const FUNCTIONS: [&str; 12] =
     ["size", "contains", "startsWith", "endsWith", "string", "int", "uint", "double", "bytes", "bool", "type", "dyn"];
@@ -134,6 +136,10 @@ impl Walk<'_> {
     }
 
     fn variable(&mut self, name: &str) {
+        if name == ELEMENT && !self.bound.iter().any(|bound| bound == name) {
+            self.uses.each = true;
+            return;
+        }
         let is_there =
             VARIABLES.contains(&name) || TYPES.contains(&name) || self.bound.iter().any(|bound| bound == name);
         if !is_there {

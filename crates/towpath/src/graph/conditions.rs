@@ -127,6 +127,9 @@ fn named(text: &str, must_be_cel: bool) -> Result<(Vec<String>, Vec<String>), St
 fn named_in_cel(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
     let expression = crate::expression::Expression::parse(text).map_err(|e| e.to_string())?;
     let uses = expression.uses();
+    if uses.each {
+        return Err(format!("`{text}` reads `each`, which only what is done for an element of a list may"));
+    }
     Ok((uses.nodes.iter().cloned().collect(), uses.params.iter().cloned().collect()))
 }
 

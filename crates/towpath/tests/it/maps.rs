@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use towpath::core::{JobId, State, builtin};
 use towpath::{
-    Client, Context, EachEnded, ElementEnd, End, Failure, Graph, GraphEnd, GraphId, InnerGraph, Job, Signal, Worker,
-    WorkerHandle,
+    Client, Context, EachEnded, ElementEnd, End, Failure, Graph, GraphEnd, GraphId, Holds, InnerGraph, Job, Signal,
+    Worker, WorkerHandle,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -19,6 +19,8 @@ on_every_store!(
     a_graph_in_a_graph_runs_with_its_input_and_leaves_what_its_last_nodes_left,
     a_node_ends_as_its_graph_ends,
     a_cancel_of_the_outer_graph_reaches_the_inner_one,
+    a_node_and_its_graph_are_seen_from_each_other,
+    a_node_that_is_retried_begins_anew,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
     a_map_never_has_more_elements_at_work_than_it_may,
@@ -204,6 +206,59 @@ async fn a_cancel_of_the_outer_graph_reaches_the_inner_one(subject: Subject) {
     client.cancel_graph(graph.id(), "ann", "not today").await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Cancelled);
     assert_eq!(client.wait_graph(inner).await.unwrap(), GraphEnd::Cancelled, "it had ended before its node did");
+    worker.shutdown().await;
+}
+
+async fn a_node_and_its_graph_are_seen_from_each_other(subject: Subject) {
+    let client = &subject.client;
+    let inner = Graph::builder("inner");
+    inner.node("x", &Echo(json!(1)));
+    let graph = Graph::builder("outer");
+    let inner = graph.inner("inner", &inner.build().unwrap());
+    graph.each::<Double>("each", "[1, 100, 3]").collect().after(inner);
+    let graph = graph.enqueue(client).await.unwrap();
+    let (inner, each) = (node(client, graph.id(), "inner").await.0, node(client, graph.id(), "each").await.0);
+    assert_eq!(client.holds(inner).await.unwrap(), None, "it has not begun");
+    let worker = worker(client);
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    let Some(Holds::Graph(id)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
+    let x = node(client, id, "x").await.0;
+    assert_eq!(client.holds(x).await.unwrap(), None, "it is an ordinary node");
+    let holder = client.holder(id).await.unwrap().unwrap();
+    let of = holder.node.unwrap();
+    assert_eq!((holder.id, of.graph, of.name.as_str()), (inner, graph.id(), "inner"));
+    assert_eq!(client.holder(graph.id()).await.unwrap(), None, "it was enqueued by itself");
+    let progress = builtin::Progress { of: 3, done: 3, failed: 1 };
+    assert_eq!(client.holds(each).await.unwrap(), Some(Holds::Elements(progress)));
+    worker.shutdown().await;
+}
+
+async fn a_node_that_is_retried_begins_anew(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.below.store(u32::MAX, Ordering::SeqCst);
+    let worker = worker_on(client, Arc::clone(&floor));
+    let bad = Graph::builder("bad");
+    bad.node("x", &Echo(json!("bad")));
+    let graph = Graph::builder("outer");
+    let inner = graph.inner("inner", &bad.build().unwrap()).may_fail();
+    let each = graph.each::<Hold>("each", "[1, 2]").after(inner.finished());
+    graph.each::<Double>("bad", "[1, 100]").after(each);
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let (inner, bad) = (node(client, graph.id(), "inner").await.0, node(client, graph.id(), "bad").await.0);
+    let Some(Holds::Graph(first)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let Some(Holds::Graph(second)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
+    assert_ne!(first, second);
+    for inner in [first, second] {
+        assert_eq!(client.wait_graph(inner).await.unwrap(), GraphEnd::Failed);
+    }
+    let begun = client.inspect().job(bad).await.unwrap().unwrap().run.unwrap().chapter;
+    let elements = async |began| client.inspect().job(builtin::element_job(bad, began, 1)).await.unwrap();
+    assert!(elements(1).await.is_some() && elements(begun).await.is_some() && begun > 1, "all elements again");
+    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "what has succeeded is not done again");
     worker.shutdown().await;
 }
 

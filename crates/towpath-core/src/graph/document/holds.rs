@@ -103,7 +103,7 @@ fn of_job(reader: &mut Reader, whose: &Whose, job: &mut EachJob, field: &str, va
         "version" => job.version = reader.value(whose, field, "a number from 0 to 65535", value).unwrap_or(1),
         "input" => job.input = Some(value.to_owned()),
         "into" => job.into = reader.text(whose, field, value),
-        "queue" => job.queue = reader.parsed(whose, field, value).unwrap_or_default(),
+        "queue" => job.queue = reader.parsed(whose, field, value),
         "priority" => job.priority = reader.value(whose, field, "a number from -32768 to 32767", value).unwrap_or(0),
         "retry" => job.rules.retry = retry(reader, whose, value).unwrap_or_default(),
         "timeout" => job.rules.timeout_us = reader.duration(whose, field, value).map(micros),

@@ -78,7 +78,7 @@ fn map() -> Value {
                     "version": { "type": "integer", "minimum": 0, "maximum": 65_535, "default": 1 },
                     "input": { "type": "object", "description": "What its input holds besides the element; if left out, the input is the element." },
                     "into": { "type": "string", "pattern": "^/", "examples": ["/element"], "description": "Where in `input` the element is put." },
-                    "queue": { "$ref": "#/$defs/token", "default": "default" },
+                    "queue": { "$ref": "#/$defs/token", "description": "That of the node, if left out." },
                     "priority": { "type": "integer", "minimum": -32_768, "maximum": 32_767, "default": 0 },
                     "retry": { "$ref": "#/$defs/retry" },
                     "timeout": { "$ref": "#/$defs/duration" },

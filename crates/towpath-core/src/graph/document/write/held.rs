@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
         Each {
             kind: Some(job.kind.to_string()),
             version: (job.version != 1).then_some(job.version),
-            queue: (job.queue.as_str() != crate::name::Queue::DEFAULT).then(|| job.queue.to_string()),
+            queue: job.queue.map(|queue| queue.to_string()),
             priority: (job.priority != 0).then_some(job.priority),
             retry: self.retry(&job.rules.retry),
             timeout: self.duration(job.rules.timeout_us.map(Duration::from_micros)),
