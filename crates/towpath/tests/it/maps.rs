@@ -32,6 +32,7 @@ on_every_store!(
     what_is_no_list_or_too_much_fails_the_node,
     a_graph_for_each_element_has_the_element_as_its_input,
     a_cancel_reaches_the_elements_at_work,
+    nodes_that_hold_more_are_appended_like_others,
     a_map_of_json_puts_its_elements_into_the_input,
 );
 
@@ -493,6 +494,28 @@ async fn a_cancel_reaches_the_elements_at_work(subject: Subject) {
         assert_eq!(job.line.state, CANCELLED, "element {element} had ended before its node did");
     }
     assert_eq!(floor.begun.load(Ordering::SeqCst), 3);
+    worker.shutdown().await;
+}
+
+async fn nodes_that_hold_more_are_appended_like_others(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let graph = Graph::builder("grows");
+    graph.node("list", &Echo(json!([1, 2])));
+    let graph = graph.enqueue(client).await.unwrap();
+    let inner = Graph::builder("inner");
+    inner.node("last", &Given);
+    let inner = inner.build().unwrap();
+    let append = Graph::append(graph.id());
+    let list = append.existing("list");
+    let each = append.each::<Double>("each", "outputs.list").after(&list);
+    append.inner("inner", &inner).input_from("outputs.each").after(each);
+    append.wait_for("ask", GO);
+    append.enqueue(client).await.unwrap();
+    client.signal_node(graph.id(), "ask", GO, &"yes".to_owned()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await["last"]["input"], json!([2, 4]));
+    assert_eq!(output(client, graph.id(), "ask").await, json!("yes"));
     worker.shutdown().await;
 }
 
