@@ -33,6 +33,7 @@ on_every_store!(
     a_graph_for_each_element_has_the_element_as_its_input,
     a_cancel_reaches_the_elements_at_work,
     nodes_that_hold_more_are_appended_like_others,
+    what_is_terminated_leaves_no_child_behind,
     a_map_of_json_puts_its_elements_into_the_input,
 );
 
@@ -494,6 +495,32 @@ async fn a_cancel_reaches_the_elements_at_work(subject: Subject) {
         assert_eq!(job.line.state, CANCELLED, "element {element} had ended before its node did");
     }
     assert_eq!(floor.begun.load(Ordering::SeqCst), 3);
+    worker.shutdown().await;
+}
+
+async fn what_is_terminated_leaves_no_child_behind(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.from.store(u32::MAX, Ordering::SeqCst);
+    let worker = worker_on(client, Arc::clone(&floor));
+    let waits = Graph::builder("waits");
+    waits.wait_for("go", GO);
+    let graph = Graph::builder("holds");
+    graph.each::<Hold>("each", "[1, 2, 3, 4, 5]").concurrency(3);
+    graph.inner("inner", &waits.build().unwrap());
+    let graph = graph.enqueue(client).await.unwrap();
+    let (each, inner) = (node(client, graph.id(), "each").await.0, node(client, graph.id(), "inner").await.0);
+    let waits = builtin::inner_graph(inner, 1);
+    until("three are at work", async || floor.at_work.load(Ordering::SeqCst) == 3).await;
+    until("the inner graph is there", async || client.inspect().graph(waits).await.unwrap().is_some()).await;
+    for name in ["each", "inner"] {
+        client.terminate_run(&format!("{}/{name}", graph.id()), "ann", "not today").await.unwrap();
+    }
+    assert_eq!(client.wait_graph(waits).await.unwrap(), GraphEnd::Cancelled);
+    for element in 0..3 {
+        client.wait(builtin::element_job(each, 1, element)).await.unwrap();
+    }
+    assert_eq!(floor.at_work.load(Ordering::SeqCst), 0);
     worker.shutdown().await;
 }
 
