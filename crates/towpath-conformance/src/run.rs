@@ -157,6 +157,7 @@ impl<S: Subject> Runner<S> {
             "retry" => self.retry(args).await?,
             "restart" => self.restart(args).await?,
             "retries" => self.retries(args).await?,
+            "suspects" => self.suspects(args).await?,
             "signal" => self.signal(args, body).await?,
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
@@ -182,6 +183,8 @@ impl<S: Subject> Runner<S> {
     /// The store cannot do it.
     pub async fn repair(&mut self) -> Result<Vec<String>, ScriptError> {
         let mut wrong = Vec::new();
+        let suspects = self.answer(&Command::bare("suspects", Vec::new())).await?;
+        wrong.extend(suspects.into_iter().map(|graph| format!("{graph} is miscounted at the end")));
         for graph in self.names.graphs().map(str::to_owned).collect::<Vec<_>>() {
             let change = Change::Recount { graph: self.names.graph(&graph) };
             let order = Order { actor: "sweeper".into(), reason: String::new(), changes: vec![change] };

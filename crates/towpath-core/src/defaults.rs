@@ -65,6 +65,8 @@ pub const ACTOR: &str = "towpath";
 pub const GRAPH_RETRY_DELAY: Duration = Duration::from_secs(10);
 /// How often a worker looks for retries of graphs that others have put off or left.
 pub const RETRIES_LOOK: Duration = Duration::from_secs(5);
+/// How often a worker counts open graphs again, a bounded part of them each time. It finds nothing unless a store has a fault.
+pub const SWEEP: Duration = Duration::from_secs(60);
 /// After this long others carry a retry of a graph on: whoever began it has most likely died.
 pub const RETRY_GRACE: Duration = Duration::from_secs(30);
 /// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
@@ -156,6 +158,11 @@ pub fn table() -> Vec<DefaultLine> {
             "lines of a run's journal",
             format!("warned of from {}, at most {}", limits::JOURNAL_WARN, limits::JOURNAL_MAX),
             "warned of early, never killed silently",
+        ),
+        line(
+            "open graphs are counted again",
+            format!("{} nodes and edges, every {SWEEP:?}", limits::SWEEP_SIZE_MAX),
+            "finds nothing but faults, at next to no cost",
         ),
         line("arrivals kept of a run", limits::INBOX_MAX.to_string(), "whoever sends more is told"),
         line("attempts kept", format!("first 1 + last {}", limits::ATTEMPTS_KEPT_NEWEST), "shows cause and now"),

@@ -74,6 +74,10 @@ pub const REARM_MAX: usize = 500;
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// Graphs that one look of a sweeper counts again.
+pub const SWEEP_GRAPHS_MAX: u32 = 1_000;
+/// Nodes and edges of them, one graph at least: some tenths of a second of a server's time.
+pub const SWEEP_SIZE_MAX: u32 = 50_000;
 /// Most elements of a list that a node goes through.
 pub const MAP_ELEMENTS_MAX: usize = 20_000;
 /// Most elements of such a node at work at once: each of them is part of what its run is rebuilt from.

@@ -17,6 +17,7 @@ mod pause;
 mod place;
 mod prune;
 mod read;
+mod recount;
 mod release;
 mod requeue;
 mod rescue;
@@ -47,8 +48,8 @@ use crate::schedule::ScheduleWrite;
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
     Hint, HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
-    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Transact, Transacted,
-    Turn, TurnReply, Upstream, Wanted,
+    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Suspects, Transact,
+    Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -178,6 +179,11 @@ impl Store for MemoryStore {
     fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         let now = self.clock.now();
         Box::pin(async move { self.read("look for retries", |tables| tables.retries(now, limit)) })
+    }
+
+    fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {
+        let most = crate::limits::SWEEP_GRAPHS_MAX;
+        Box::pin(async move { self.read("count graphs again", |tables| tables.suspects(after, size_max, most)) })
     }
 
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {

@@ -43,7 +43,7 @@ pub use inspect::{
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
-pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Upstream, Wanted};
+pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown};
@@ -144,6 +144,12 @@ pub trait Store: Send + Sync + 'static {
     /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
     /// that are due first, at most `limit`. And when the next one is due.
     fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>>;
+
+    /// Looks at open graphs, the oldest first, behind one that was looked at before: so many that their nodes and edges
+    /// come to `size_max` (one at least), and no more than [`SWEEP_GRAPHS_MAX`](crate::limits::SWEEP_GRAPHS_MAX). Nothing is
+    /// locked or changed; what it finds is for a [`Change::Recount`]. A graph that is being retried is left out, since it is
+    /// counted anew when that is over.
+    fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>>;
 
     /// The workers that hold a lease, or held one that was not taken over yet.
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>>;

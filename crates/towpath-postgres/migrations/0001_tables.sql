@@ -5,6 +5,7 @@
 create table towpath.meta (
   version int not null,
   floor int not null,
+  repaired bigint not null default 0,
   one boolean primary key default true check (one)
 );
 

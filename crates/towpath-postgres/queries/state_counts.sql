@@ -1,6 +1,6 @@
 -- Jobs by state, each counted up to a limit.
 -- $1 int the limit. Returns one row: ready, later, running with a handler, blocked, dead, quarantined, cancelled, skipped,
--- open_graphs. No locks.
+-- open_graphs, repaired (nodes that recounts have put right). No locks.
 -- Index: ready (lane, turnout, seq), later (due, job), blocked (job), ended (state, job), graph (graph).
 select (select count(*) from (select from towpath.ready limit $1::int) x) as ready,
   (select count(*) from (select from towpath.later limit $1::int) x) as later,
@@ -10,4 +10,5 @@ select (select count(*) from (select from towpath.ready limit $1::int) x) as rea
   (select count(*) from (select from towpath.ended where state = 2 and state <> 0 limit $1::int) x) as quarantined,
   (select count(*) from (select from towpath.ended where state = 3 and state <> 0 limit $1::int) x) as cancelled,
   (select count(*) from (select from towpath.ended where state in (4, 5) and state <> 0 limit $1::int) x) as skipped,
-  (select count(*) from (select from towpath.graph where "end" is null limit $1::int) x) as open_graphs
+  (select count(*) from (select from towpath.graph where "end" is null limit $1::int) x) as open_graphs,
+  (select repaired from towpath.meta) as repaired

@@ -310,7 +310,11 @@ impl Orders<'_> {
         if fault::is_put_back(fault::Fault::NoRecount) {
             return Ok(Changed::Recounted { repaired: 0 });
         }
-        Ok(Changed::Recounted { repaired: self.recount(graph).await? })
+        let repaired = self.recount(graph).await?;
+        if repaired > 0 {
+            self.session.run(Query::MetaRepaired, &[&i64::from(repaired)]).await?;
+        }
+        Ok(Changed::Recounted { repaired })
     }
 
     /// Locks the decisions and the nodes of a locked graph.

@@ -146,6 +146,7 @@ impl Inspect for PostgresStore {
                 cancelled: number(&row, 6)?,
                 skipped: number(&row, 7)?,
                 open_graphs: number(&row, 8)?,
+                repaired: number(&row, 9)?,
             })
         })
     }

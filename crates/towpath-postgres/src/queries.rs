@@ -259,6 +259,8 @@ queries! {
     SignalLook = "signal_look" (TEXT_ARRAY, TEXT_ARRAY);
     SignalWake = "signal_wake" (TEXT_ARRAY);
     StateCounts = "state_counts" (INT4);
+    Suspects = "suspects" (INT8, INT8, INT4);
+    MetaRepaired = "meta_repaired" (INT8);
     StateOf = "state_of" (INT8_ARRAY);
     StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);

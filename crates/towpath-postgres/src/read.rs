@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Upstream, Wanted};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Suspects, Upstream, Wanted};
 use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
@@ -142,4 +142,18 @@ pub(crate) async fn shown(session: Session, which: Arc<(RunId, String)>) -> Resu
         Ok(Shown { payload, at: Timestamp::from_micros(row.try_get(2)?) })
     };
     rows.first().map(line).transpose()
+}
+
+/// Open graphs of which something is miscounted.
+pub(crate) async fn suspects(session: Session, after: Option<i64>, size_max: u32) -> Result<Suspects, Fault> {
+    let (from, size) = (after.unwrap_or(i64::MIN), i64::from(size_max));
+    let most = i32::try_from(limits::SWEEP_GRAPHS_MAX).unwrap_or(i32::MAX);
+    let mut suspects = Suspects::default();
+    for row in session.run(Query::Suspects, &[&from, &size, &most]).await? {
+        suspects.next = Some(row.try_get(0)?);
+        if row.try_get(2)? {
+            suspects.graphs.push(GraphId::from(row.try_get::<_, Uuid>(1)?));
+        }
+    }
+    Ok(suspects)
 }

@@ -12,8 +12,8 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
-    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Suspects, Transact, Transacted,
+    Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
@@ -484,6 +484,10 @@ impl Store for PostgresStore {
 
     fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         self.read("look for retries", move |session| retry::retries(session, limit))
+    }
+
+    fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {
+        self.read("count graphs again", move |session| read::suspects(session, after, size_max))
     }
 
     fn ended(&self, jobs: Vec<JobId>) -> BoxFuture<'_, StoreResult<Vec<Option<Ended>>>> {

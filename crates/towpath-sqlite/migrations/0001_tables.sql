@@ -8,7 +8,8 @@ create table meta (
     only integer primary key check (only = 1),
     version integer not null,
     floor integer not null,
-    next integer not null
+    next integer not null,
+    repaired integer not null default 0
 ) strict;
 
 create table lane (

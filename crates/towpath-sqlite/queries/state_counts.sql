@@ -1,7 +1,7 @@
 -- Counts jobs by state, each up to a limit.
 -- ?1 the limit.
 -- Returns one row: ready, later, running with a handler, blocked, dead, quarantined, cancelled, skipped, graphs that have
--- not ended.
+-- not ended, nodes that were put right.
 -- Index: ready (job), later (due, job), ended (state, job), graph (graph).
 select
     (select count(*) from (select 1 from ready limit ?1)),
@@ -12,4 +12,5 @@ select
     (select count(*) from (select 1 from ended where state = 2 and state <> 0 limit ?1)),
     (select count(*) from (select 1 from ended where state = 3 and state <> 0 limit ?1)),
     (select count(*) from (select 1 from ended where state in (4, 5) and state <> 0 limit ?1)),
-    (select count(*) from (select 1 from graph where "end" is null limit ?1))
+    (select count(*) from (select 1 from graph where "end" is null limit ?1)),
+    (select repaired from meta)

@@ -167,7 +167,11 @@ impl Tx<'_, '_> {
         if fault::is_put_back(fault::Fault::NoRecount) {
             return Ok(Changed::Recounted { repaired: 0 });
         }
-        Ok(Changed::Recounted { repaired: self.recount(graph)? })
+        let repaired = self.recount(graph)?;
+        if repaired > 0 {
+            self.db.run(Query::MetaRepaired, [repaired])?;
+        }
+        Ok(Changed::Recounted { repaired })
     }
 
     /// A graph that can be seen: not one that is being pruned.

@@ -327,6 +327,7 @@ fn state_counts(db: &mut Db<'_>, most: u32) -> Result<StateCounts, Fault> {
             cancelled: count(row, 6)?,
             skipped: count(row, 7)?,
             open_graphs: count(row, 8)?,
+            repaired: count(row, 9)?,
         })
     })
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::{End, Label, NodeCounters, Role, Standing};
+use rusqlite::params;
+use towpath_core::store::Suspects;
+use towpath_core::{End, Label, NodeCounters, Role, Standing, StopReason, limits};
 
+use crate::db::Db;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{self, Node, Phase};
@@ -95,4 +98,16 @@ impl Tx<'_, '_> {
         }
         Ok(true)
     }
+}
+
+/// Open graphs of which something is miscounted.
+pub(crate) fn suspects(db: &mut Db<'_>, after: Option<i64>, size_max: u32) -> Result<Suspects, Fault> {
+    let (retry, prune) = (StopReason::Retry.code(), StopReason::Prune.code());
+    let from = after.unwrap_or(i64::MIN);
+    let which = params![from, size_max, limits::SWEEP_GRAPHS_MAX, retry, prune, Role::UNDO.bits()];
+    let looked = db.all(Query::Suspects, which, |row| {
+        Ok((row.get::<_, i64>(0)?, rows::graph_id(row, 1)?, row.get::<_, bool>(3)?))
+    })?;
+    let next = looked.last().map(|(graph, ..)| *graph);
+    Ok(Suspects { graphs: looked.into_iter().filter(|(.., is_wrong)| *is_wrong).map(|(_, id, _)| id).collect(), next })
 }

@@ -8,7 +8,7 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten,
-    Schedules, Shown, Signalled, StoreResult, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Schedules, Shown, Signalled, StoreResult, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
@@ -21,7 +21,9 @@ use crate::error::Fault;
 use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
 use crate::tx::Tx;
-use crate::{apply, content, enqueue, extend, migrate, prune, read, rescue, retry, schedule, signal, transact, turn};
+use crate::{
+    apply, content, enqueue, extend, migrate, prune, read, recount, rescue, retry, schedule, signal, transact, turn,
+};
 
 /// A store in one SQLite file. Clones share it.
 #[derive(Clone)]
@@ -217,6 +219,10 @@ impl Store for SqliteStore {
             let now = self.core.options().clock.now();
             self.read("look for retries", |db| retry::retries(db, now, limit))
         })
+    }
+
+    fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {
+        Box::pin(async move { self.read("count graphs again", |db| recount::suspects(db, after, size_max)) })
     }
 
     fn peers(&self) -> BoxFuture<'_, StoreResult<Vec<Peer>>> {

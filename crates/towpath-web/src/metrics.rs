@@ -33,6 +33,8 @@ pub(crate) async fn metrics(ctx: Ctx) -> Result<Response, Problem> {
     by_state.iter().for_each(|(state, count)| line(&mut text, "towpath_jobs", &[("state", state)], *count));
     head(&mut text, "towpath_graphs_open", "Graphs that have not ended, counted up to 100000.");
     line(&mut text, "towpath_graphs_open", &[], counts.open_graphs);
+    head(&mut text, "towpath_counters_repaired", "Nodes of graphs that were miscounted and put right, ever: stays 0.");
+    line(&mut text, "towpath_counters_repaired", &[], counts.repaired);
     head(&mut text, "towpath_queue_jobs", "Live jobs by queue and state.");
     for queue in &queues {
         let name = queue.queue.as_str();

@@ -23,6 +23,11 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_micros(towpath_core::micros(since))
 }
 
+/// At least zero, and less than one.
+pub(crate) fn fraction() -> f64 {
+    f64::from(u32::from_le_bytes(bytes())) / (f64::from(u32::MAX) + 1.0)
+}
+
 pub(crate) fn job_id() -> JobId {
     JobId::from_parts(now(), bytes())
 }

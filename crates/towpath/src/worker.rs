@@ -6,6 +6,7 @@ pub(crate) mod peers;
 mod pump;
 mod retrier;
 mod scheduler;
+mod sweeper;
 
 use std::fmt;
 use std::future::Future;
@@ -111,10 +112,12 @@ impl Worker {
         let Self { client, schedules, pump, .. } = self;
         let task = tokio::spawn(async move {
             let retries = tokio::spawn(retrier::keep_retrying(client.store().clone(), pump.retries_told()));
+            let sweeps = tokio::spawn(sweeper::keep_sweeping(client.store().clone()));
             let time = tokio::spawn(scheduler::keep_time(client, schedules));
             pump.run().await;
             time.abort();
             retries.abort();
+            sweeps.abort();
         });
         WorkerHandle { messages: self.messages, running, task }
     }

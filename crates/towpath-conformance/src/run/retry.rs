@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use towpath_core::store::{Change, Enqueue, Item, Placed};
 use towpath_core::{
-    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, check_undone, end_retry, plan_retry,
-    rearm, requeue_job, restart,
+    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, check_undone, end_retry, limits,
+    plan_retry, rearm, requeue_job, restart,
 };
 
 use crate::args::Args;
@@ -120,6 +120,25 @@ impl<S: Subject> Runner<S> {
                 Ok(due.graphs.iter().map(|graph| self.names.of(graph)).chain(next).collect())
             }
             Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    /// `suspects`: the graphs of which something is miscounted, by looks at so many nodes and edges (`size=1`).
+    pub(super) async fn suspects(&mut self, mut args: Args) -> Answer {
+        let size = args.number("size")?.unwrap_or(limits::SWEEP_SIZE_MAX);
+        args.finish()?;
+        let (mut after, mut lines) = (None, Vec::new());
+        loop {
+            match self.subject.store().suspects(after, size).await {
+                Ok(looked) => {
+                    lines.extend(looked.graphs.iter().map(|graph| self.names.of(graph)));
+                    after = looked.next;
+                }
+                Err(error) => return Ok(self.refused(&error)),
+            }
+            if after.is_none() {
+                return Ok(lines);
+            }
         }
     }
 

@@ -65,6 +65,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("meta", "one", "true: there is one row"),
     ("meta", "version", "number of the newest migration"),
     ("meta", "floor", "the oldest release of the schema that still can be served"),
+    ("meta", "repaired", "nodes whose counters a recount has ever put right"),
     ("meta", "next", "the next key (SQLite; PostgreSQL has the sequence `key`)"),
     ("lane", "queue", "queue"),
     ("lane", "kind", "kind"),

@@ -1,10 +1,8 @@
 //! Carries out an operator's order, each change with its line in the audit.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fault::{self, Fault};
-use crate::graph::{NodeCounters, Standing};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
@@ -13,7 +11,7 @@ use crate::store::{
 };
 
 use super::Transaction;
-use super::tables::{AuditRow, Key, NodeRow, Phase, With};
+use super::tables::{AuditRow, Key, With};
 
 impl Transaction<'_> {
     pub(super) fn apply(&mut self, order: Order) -> Applied {
@@ -177,73 +175,8 @@ impl Transaction<'_> {
         if fault::is_put_back(Fault::NoRecount) {
             return Changed::Recounted { repaired: 0 };
         }
-        Changed::Recounted { repaired: self.recount_nodes(graph) }
-    }
-
-    /// Counts the parents of every node that is not released anew; answers how many nodes were wrong.
-    pub(super) fn recount_nodes(&mut self, graph: Key) -> u32 {
-        let mut fresh = self.count_from_edges(graph);
-        // An undo waits for no parent.
-        fresh.retain(|job, _| !self.tables.ended.contains_key(job) && !self.tables.is_undo(*job));
-        let mut repaired = 0;
-        for (job, (counters, cause_parent)) in fresh {
-            let Some(node) = self.tables.node.get_mut(&job).filter(|node| node.phase != Phase::Released) else {
-                continue;
-            };
-            let was_wrong = (node.counters, node.cause_parent) != (counters, cause_parent);
-            (node.counters, node.cause_parent) = (counters, cause_parent);
-            repaired += u32::from(self.place_anew(job) || was_wrong);
-        }
-        repaired
-    }
-
-    /// Puts a node where its counters say; answers whether it stood elsewhere.
-    fn place_anew(&mut self, job: Key) -> bool {
-        let stop = self.tables.stop_of(job);
-        let Some(node) = self.tables.node.get_mut(&job) else { return false };
-        let stands = match node.standing(stop) {
-            Standing::Waits => Phase::Waiting,
-            Standing::Ready => Phase::Released,
-            Standing::Undecided => Phase::Undecided,
-        };
-        let is_there = match stands {
-            Phase::Undecided => self.tables.undecided.contains(&job) || self.tables.running.contains_key(&job),
-            Phase::Waiting | Phase::Released => true,
-        };
-        if node.phase == stands && is_there {
-            return false;
-        }
-        node.phase = Phase::Waiting;
-        self.tables.undecided.remove(&job);
-        self.take_running(job);
-        if self.look_at(job) {
-            self.leave_undecided(job);
-        }
-        true
-    }
-
-    /// What every node's counters should be, by the edges and the ends.
-    fn count_from_edges(&self, graph: Key) -> BTreeMap<Key, (NodeCounters, Option<Key>)> {
-        let tables = &*self.tables;
-        let mut fresh: BTreeMap<Key, NodeRow> = BTreeMap::new();
-        for job in tables.nodes_of(graph) {
-            if let Some(node) = tables.node.get(&job) {
-                let counters = NodeCounters::fresh(0, node.counters.need, node.counters.eager);
-                fresh.insert(job, NodeRow { counters, cause_parent: None, name: node.name.clone(), ..*node });
-            }
-        }
-        let edges =
-            || tables.nodes_of(graph).flat_map(|parent| tables.edges_of(parent).map(move |edge| (parent, edge)));
-        for (_, (_, edge)) in edges() {
-            if let Some(child) = fresh.get_mut(&edge.child) {
-                child.counters.left += 1;
-            }
-        }
-        for (parent, (ord, edge)) in edges() {
-            if let (Some(ended), Some(child)) = (tables.ended.get(&parent), fresh.get_mut(&edge.child)) {
-                child.count(parent, ended, ord, edge);
-            }
-        }
-        fresh.into_iter().map(|(job, node)| (job, (node.counters, node.cause_parent))).collect()
+        let repaired = self.recount_nodes(graph);
+        self.tables.repaired += u64::from(repaired);
+        Changed::Recounted { repaired }
     }
 }

@@ -310,6 +310,7 @@ impl Tables {
             cancelled: ended(|end| end == End::Cancelled),
             skipped: ended(|end| matches!(end, End::Skipped(_))),
             open_graphs: capped(self.graph.values().filter(|row| row.over.is_none()).count()),
+            repaired: self.repaired,
         }
     }
 

@@ -82,6 +82,8 @@ pub(super) struct Tables {
     pub(super) lease: BTreeMap<Key, Timestamp>,
     pub(super) pause: BTreeMap<Queue, PauseLine>,
     pub(super) audit: BTreeMap<Key, AuditRow>,
+    /// Nodes that recounts have put right.
+    pub(super) repaired: u64,
 }
 
 /// A place in the head: lane, turnout, seq.

@@ -118,6 +118,8 @@ pub struct StateCounts {
     pub skipped: u64,
     /// Graphs that have not ended.
     pub open_graphs: u64,
+    /// Nodes whose counters a recount has ever put right: it stays 0, or a store has a fault. Not limited.
+    pub repaired: u64,
 }
 
 /// Which graphs.

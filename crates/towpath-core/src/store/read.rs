@@ -87,6 +87,15 @@ pub struct DueRetries {
     pub next: Option<Duration>,
 }
 
+/// Open graphs that were looked at, and of which something is miscounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suspects {
+    /// Those of which a node has other counters than its edges say, or does not stand where they put it.
+    pub graphs: Vec<GraphId>,
+    /// The last one that was looked at, to go on behind it; `None` if there was none.
+    pub next: Option<i64>,
+}
+
 /// A worker that holds a lease, or held one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {

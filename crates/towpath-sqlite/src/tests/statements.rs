@@ -32,6 +32,8 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let conn = Connection::open(folder.path().join("work.db")).unwrap();
     // These read tables that stay small, or are questions of people, who page and stop counting somewhere.
     let small = ["WorkerLeases", "WorkerList", "Peers", "StopFind", "BlockedByOthers", "QueueList", "Census"];
+    // A sweeper's look counts a part of the open graphs that is bounded by its size.
+    let bounded = ["Suspects"];
     let people = [
         "JobList",
         "JobListLive",
@@ -58,7 +60,7 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     for query in Query::ALL {
         let name = format!("{query:?}");
         let plan = plan(&conn, query.text());
-        if small.contains(&name.as_str()) || people.contains(&name.as_str()) {
+        if [&small[..], &bounded, &people].concat().contains(&name.as_str()) {
             continue;
         }
         for step in plan {
@@ -94,6 +96,8 @@ fn the_headers_name_the_indexes_of_the_plans() {
         let header: Vec<&str> = query.text().lines().take_while(|line| line.starts_with("--")).collect();
         let header = header.join(" ").replace(" -- ", " ");
         for step in plan(&conn, query.text()) {
+            // A list in a text has no index, whatever its plan calls it.
+            let step = step.split_once(" VIRTUAL TABLE ").map_or(step.as_str(), |(table, _)| table);
             let index = step.split_once(" INDEX ").map(|(_, rest)| rest.split(' ').next().unwrap().to_owned());
             let named = match &index {
                 Some(index) => header.contains(&described(&conn, index)),

@@ -99,6 +99,7 @@ async fn metrics_tell_how_the_store_stands() {
         "towpath_jobs{state=\"ready\"} 1",
         "towpath_queue_jobs{queue=\"lonely\",state=\"ready\"} 1",
         "towpath_queue_workers{queue=\"lonely\"} 0",
+        "towpath_counters_repaired 0",
         "towpath_workers{lives=\"yes\"} 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -110,6 +110,11 @@ impl Course<'_, '_> {
             if self.chance.percent(4) {
                 self.retry(shown).await?;
             }
+            if self.chance.percent(4) {
+                let suspects =
+                    self.driver.store.suspects(None, limits::SWEEP_SIZE_MAX).await.map_err(|e| e.to_string())?;
+                same("what is miscounted", &suspects.graphs, &vec![])?;
+            }
             let limit = self.chance.below(4) as u16;
             let came = self.turn(limit, 2, 60).await?;
             step += 1;
