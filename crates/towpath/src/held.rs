@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::error::Error;
 
 /// What a node stands for, beside itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holds {
     /// This graph, which it has started or is about to.

@@ -69,6 +69,9 @@ pub struct Come {
     pub open: Vec<(u32, Box<RawValue>)>,
     /// The queue of the node.
     pub queue: Queue,
+    /// The chapters in which earlier tries began, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
     /// How many have ended.
     pub done: u32,
     /// How many of these have not succeeded.
@@ -130,7 +133,7 @@ pub enum OnFailure {
 }
 
 /// How far the elements of a node have come: what such a run publishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// How many elements there are.
     pub of: u32,
@@ -139,6 +142,9 @@ pub struct Progress {
     /// How many of these have not succeeded.
     #[serde(default)]
     pub failed: u32,
+    /// The chapters in which its tries began, the last one being this: a retry looks there for what need not be done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
 }
 
 impl Progress {

@@ -21,6 +21,7 @@ on_every_store!(
     a_cancel_of_the_outer_graph_reaches_the_inner_one,
     a_node_and_its_graph_are_seen_from_each_other,
     a_node_that_is_retried_begins_anew,
+    a_map_that_is_retried_does_only_what_had_not_succeeded,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
     ten_thousand_elements_leave_their_outputs_in_order,
@@ -60,6 +61,12 @@ struct Double(u32);
 #[serde(transparent)]
 struct Hold(u32);
 
+/// Fails if it is 3 and nobody has mended that.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "tried", output = u32, attempts = 1)]
+#[serde(transparent)]
+struct Tried(u32);
+
 /// Who is at work, and who may end.
 #[derive(Default)]
 struct Floor {
@@ -77,7 +84,13 @@ fn worker(client: &Client) -> WorkerHandle {
 }
 
 fn worker_on(client: &Client, floor: Arc<Floor>) -> WorkerHandle {
+    let tried = Arc::clone(&floor);
     Worker::builder(client)
+        .handle(move |job: Tried, _| {
+            tried.begun.fetch_add(1, Ordering::SeqCst);
+            let is_mended = job.0 != 3 || tried.from.load(Ordering::SeqCst) > 0;
+            async move { if is_mended { Ok(10 * job.0) } else { Err(Failure::permanent("not yet")) } }
+        })
         .handle(|job: Echo, _| async move {
             if job.0 == json!("bad") { Err(Failure::permanent("it is bad")) } else { Ok(job.0) }
         })
@@ -232,8 +245,31 @@ async fn a_node_and_its_graph_are_seen_from_each_other(subject: Subject) {
     let of = holder.node.unwrap();
     assert_eq!((holder.id, of.graph, of.name.as_str()), (inner, graph.id(), "inner"));
     assert_eq!(client.holder(graph.id()).await.unwrap(), None, "it was enqueued by itself");
-    let progress = builtin::Progress { of: 3, done: 3, failed: 1 };
+    let progress = builtin::Progress { of: 3, done: 3, failed: 1, tries: vec![1] };
     assert_eq!(client.holds(each).await.unwrap(), Some(Holds::Elements(progress)));
+    worker.shutdown().await;
+}
+
+async fn a_map_that_is_retried_does_only_what_had_not_succeeded(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let graph = Graph::builder("tried");
+    let each = graph.each::<Tried>("each", "[1, 2, 3, 4, 5, 6]").concurrency(1).job();
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    assert_eq!(begun(), 4, "1, 2 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(client.output(&each).await.unwrap(), [10, 20, 30, 40, 50, 60]);
+    assert_eq!(begun(), 8, "3 to 6");
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 14, "it had succeeded as a whole, so all of it was to be done again");
     worker.shutdown().await;
 }
 
