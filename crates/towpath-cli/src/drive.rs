@@ -159,8 +159,8 @@ impl Drive<'_> {
             return Ok(outcome);
         }
         // The last node may have ended while the commands were told to stop.
-        let detail = self.client.inspect().graph(self.graph).await?;
-        Ok(detail.and_then(|d| d.line.end).map_or(outcome, Outcome::Ended))
+        let line = self.client.inspect().graph_line(self.graph).await?;
+        Ok(line.and_then(|line| line.end).map_or(outcome, Outcome::Ended))
     }
 }
 

@@ -46,6 +46,7 @@ create table towpath.job (
   constraint job_id unique (id),
   check (parents is null or graph is not null)
 );
+create index job_run on towpath.job (graph) where run and graph is not null;
 
 create table towpath.ready (
   seq bigint not null,

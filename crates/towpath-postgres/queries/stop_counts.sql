@@ -1,8 +1,13 @@
 -- How the nodes of a graph stand, `end` and undos left out.
 -- $1 bigint graph (key). Returns ended, running (with a handler), unstarted (counts). No locks.
 -- Index: node (graph, name), ended (job), running (job).
-select count(x.job) as ended, count(r.job) as running, count(*) - count(x.job) - count(r.job) as unstarted
-from towpath.node n
-left join towpath.ended x on x.job = n.job
-left join towpath.running r on r.job = n.job and r.decide = 0
-where n.graph = $1::bigint and n.role & 24 = 0
+with member as materialized (
+  select job, phase from towpath.node where graph = $1::bigint and role & 24 = 0
+), ended as (
+  -- Only a node that was released, or came for a decision, has ended; only one that was released runs.
+  select count(*) as n from towpath.ended where job = any(array(select job from member where phase > 0))
+), running as (
+  select count(*) as n from towpath.running where job = any(array(select job from member where phase = 2)) and decide = 0
+)
+select ended.n as ended, running.n as running, (select count(*) from member) - ended.n - running.n as unstarted
+from ended, running

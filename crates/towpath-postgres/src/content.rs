@@ -1,13 +1,15 @@
 //! A graph as it would be enqueued once more.
 
 use tokio_postgres::Row;
+use towpath_core::store::EdgeLine;
 use towpath_core::{
-    Condition, Due, FailureMode, GraphId, GraphName, GraphRules, JobId, Kind, Label, Need, NewEdge, NewGraph, NewJob,
-    NewNode, NodeName, Queue, Role, RunId, Timestamp, VerdictTable,
+    Condition, Due, FailureMode, GraphId, GraphName, GraphRules, JobId, Kind, Need, NewEdge, NewGraph, NewJob, NewNode,
+    NodeName, Queue, Role, RunId, Timestamp,
 };
 use uuid::Uuid;
 
 use crate::error::Fault;
+use crate::inspect::{edge_lines, names};
 use crate::queries::Query;
 use crate::rows::{count, instant, parsed, payload, rules};
 use crate::session::Session;
@@ -28,7 +30,7 @@ pub(crate) async fn content(session: Session, id: GraphId) -> Result<Option<NewG
         input: payload(row.try_get(3)?, row.try_get(4)?),
         unique: None,
         nodes: nodes.iter().map(node).collect::<Result<_, _>>()?,
-        edges: edges.iter().map(edge).collect::<Result<_, _>>()?,
+        edges: edge_lines(&edges, &names(&nodes)?)?.into_iter().map(edge).collect::<Result<_, _>>()?,
     }))
 }
 
@@ -63,12 +65,11 @@ fn node(row: &Row) -> Result<NewNode, Fault> {
     })
 }
 
-fn edge(row: &Row) -> Result<NewEdge, Fault> {
-    let (parent, child): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
-    let label = row.try_get::<_, Option<&str>>(3)?.map(Label::from_stored);
-    let condition = Condition::of(VerdictTable::from_bits(row.try_get(2)?), label.as_ref()).ok_or_else(|| {
+fn edge(line: EdgeLine) -> Result<NewEdge, Fault> {
+    let EdgeLine { parent, child, verdicts, label } = line;
+    let condition = Condition::of(verdicts, label.as_ref()).ok_or_else(|| {
         let detail = format!("the edge from {parent} to {child} asks for what this binary does not know");
         Fault::corrupt("read a graph", detail)
     })?;
-    Ok(NewEdge { parent: NodeName::from_stored(parent), child: NodeName::from_stored(child), condition })
+    Ok(NewEdge { parent, child, condition })
 }

@@ -1,5 +1,6 @@
 //! Questions of people.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
@@ -53,6 +54,12 @@ impl Inspect for PostgresStore {
 
     fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>> {
         self.read("show a graph", move |session| async move { graph_detail(&session, id).await })
+    }
+
+    fn graph_line(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphLine>>> {
+        self.read("look at a graph", move |session| async move {
+            graph_row(&session, id).await?.map(|row| graph_line(&row)).transpose()
+        })
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
@@ -323,10 +330,13 @@ fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
     read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
 }
 
-async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
+async fn graph_row(session: &Session, id: GraphId) -> Result<Option<Row>, Fault> {
     let (none, one, id) = (None::<i64>, 1_i32, Some(id.as_uuid()));
-    let rows = session.run(Query::GraphList, &[&none, &one, &id, &None::<i16>]).await?;
-    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(session.run(Query::GraphList, &[&none, &one, &id, &None::<i16>]).await?.into_iter().next())
+}
+
+async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
+    let Some(row) = &graph_row(session, id).await? else { return Ok(None) };
     let line = graph_line(row)?;
     let (nodes, edges, restarts) = futures_util::future::try_join3(
         session.run(Query::GraphNodes, &[&line.key]),
@@ -334,6 +344,7 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
         session.run(Query::GraphRestarts, &[&line.id.as_uuid()]),
     )
     .await?;
+    let names = names(&nodes)?;
     let stopped = match line.stop {
         Some(reason) => {
             let at = Timestamp::from_micros(row.try_get(12)?);
@@ -351,19 +362,31 @@ async fn graph_detail(session: &Session, id: GraphId) -> Result<Option<GraphDeta
             .iter()
             .map(|row| Ok(GraphId::from(row.try_get::<_, Uuid>(0)?)))
             .collect::<Result<_, Fault>>()?,
-        nodes: nodes.iter().map(node_line).collect::<Result<_, _>>()?,
-        edges: edges.iter().map(edge_line).collect::<Result<_, _>>()?,
+        edges: edge_lines(&edges, &names)?,
+        nodes: nodes.iter().map(|row| node_line(row, &names)).collect::<Result<_, _>>()?,
     }))
 }
 
-fn node_line(row: &Row) -> Result<NodeLine, Fault> {
+/// The names of nodes, by their keys.
+pub(crate) type Names = HashMap<i64, NodeName>;
+
+/// Those of rows that begin with a name and have the job's key.
+pub(crate) fn names(nodes: &[Row]) -> Result<Names, Fault> {
+    nodes.iter().map(name).collect()
+}
+
+fn name(row: &Row) -> Result<(i64, NodeName), Fault> {
+    Ok((row.try_get("job")?, NodeName::from_stored(row.try_get(0)?)))
+}
+
+fn node_line(row: &Row, names: &Names) -> Result<NodeLine, Fault> {
     Ok(NodeLine {
-        name: NodeName::from_stored(row.try_get(0)?),
+        name: name(row)?.1,
         job: JobId::from(row.try_get::<_, Uuid>(1)?),
         kind: Kind::from_stored(row.try_get(2)?),
         queue: Queue::from_stored(row.try_get(3)?),
         role: Role::from_bits(row.try_get(4)?),
-        guards: row.try_get::<_, Option<&str>>("guards")?.map(NodeName::from_stored),
+        guards: row.try_get::<_, Option<i64>>("guards")?.and_then(|key| names.get(&key).cloned()),
         parents: NodeCounters {
             left: count(row.try_get(5)?),
             ok: count(row.try_get(6)?),
@@ -383,11 +406,21 @@ fn node_line(row: &Row) -> Result<NodeLine, Fault> {
     })
 }
 
-fn edge_line(row: &Row) -> Result<EdgeLine, Fault> {
-    Ok(EdgeLine {
-        parent: NodeName::from_stored(row.try_get(0)?),
-        child: NodeName::from_stored(row.try_get(1)?),
-        verdicts: VerdictTable::from_bits(row.try_get(2)?),
-        label: row.try_get::<_, Option<&str>>(3)?.map(Label::from_stored),
-    })
+/// The edges between nodes that have names here, by their places. A large graph has many: they come with keys, and the names are
+/// put in here.
+pub(crate) fn edge_lines(rows: &[Row], names: &Names) -> Result<Vec<EdgeLine>, Fault> {
+    let mut lines: Vec<(i32, EdgeLine)> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (parent, child) = (names.get(&row.try_get(0)?), names.get(&row.try_get(1)?));
+        let (Some(parent), Some(child)) = (parent, child) else { continue };
+        let line = EdgeLine {
+            parent: parent.clone(),
+            child: child.clone(),
+            verdicts: VerdictTable::from_bits(row.try_get(2)?),
+            label: row.try_get::<_, Option<&str>>(3)?.map(Label::from_stored),
+        };
+        lines.push((row.try_get(4)?, line));
+    }
+    lines.sort_by_key(|(place, _)| *place);
+    Ok(lines.into_iter().map(|(_, line)| line).collect())
 }

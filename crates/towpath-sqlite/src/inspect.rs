@@ -39,6 +39,14 @@ impl Inspect for SqliteStore {
         Box::pin(async move { self.read("show a graph", |db| graph(db, id)) })
     }
 
+    fn graph_line(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphLine>>> {
+        Box::pin(async move {
+            self.read("look at a graph", |db| {
+                db.maybe(Query::GraphDetail, params![&id.as_bytes()[..], StopReason::Prune.code()], graph_line)
+            })
+        })
+    }
+
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
         Box::pin(async move { self.read("list graphs", |db| graphs(db, filter, page)) })
     }

@@ -115,8 +115,8 @@ pub(crate) async fn cancel_graph(ctx: &Ctx, id: GraphId, reason: &str) -> Result
     let reason = checked(reason)?;
     let client = &ctx.app.client;
     let unknown = || Problem::not_found("graph", &id.to_string());
-    let before = client.inspect().graph(id).await?.ok_or_else(unknown)?;
-    if before.line.end.is_some() {
+    let before = client.inspect().graph_line(id).await?.ok_or_else(unknown)?;
+    if before.end.is_some() {
         return Ok(Done { id: id.to_string(), outcome: "unchanged", message: "it had ended already".into() });
     }
     let counts = client.cancel_graph(id, &ctx.user.name, reason).await?.ok_or_else(unknown)?;

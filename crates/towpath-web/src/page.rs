@@ -193,7 +193,7 @@ async fn find(ctx: Ctx, Query(find): Query<Find>) -> Result<Redirect, Problem> {
     let text = find.q.trim();
     let client = &ctx.app.client;
     if let Ok(id) = text.parse::<GraphId>()
-        && client.inspect().graph(id).await?.is_some()
+        && client.inspect().graph_line(id).await?.is_some()
     {
         return Ok(Redirect::to(&ctx.base.to(&["graphs", text])));
     }

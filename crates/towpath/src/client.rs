@@ -190,6 +190,21 @@ impl Client {
         self.enqueue_item(Item::Graph(Box::new(prepared))).await
     }
 
+    /// Enqueues many graphs in one transaction: all of them are written, or none is. A graph whose unique key another one has is
+    /// not written, and its handle stands for that one.
+    ///
+    /// # Errors
+    /// The first refusal, or the store's error. More than 16 MiB at once is refused: split the batch.
+    ///
+    /// # Cancel safety
+    /// Dropped, the graphs were enqueued or were not. Enqueue clones again to be sure: each is written once.
+    pub async fn enqueue_graphs(&self, graphs: impl IntoIterator<Item = Graph>) -> Result<Vec<GraphHandle>, Error> {
+        let (ids, items): (Vec<GraphId>, Vec<Item>) =
+            graphs.into_iter().map(|graph| (graph.id(), graph.into_item())).unzip();
+        let placed = self.enqueue_items(items).await?;
+        Ok(ids.into_iter().zip(placed).map(|(id, placed)| GraphHandle::of(id, placed)).collect())
+    }
+
     /// Enqueues a graph that is written as JSON ([`Graph::from_json`]) in one transaction. One that names its id is written
     /// once, however often it is enqueued.
     ///
@@ -286,8 +301,7 @@ impl Client {
     pub async fn wait_graph(&self, graph: GraphId) -> Result<GraphEnd, OutputError> {
         loop {
             self.wait(JobId::end_of(graph)).await?;
-            let detail = self.inspect().graph(graph).await?;
-            match detail.map(|d| d.line.end) {
+            match self.inspect().graph_line(graph).await?.map(|line| line.end) {
                 Some(Some(end)) => return Ok(end),
                 // An append has opened it again.
                 Some(None) => tokio::time::sleep(Duration::from_millis(10)).await,

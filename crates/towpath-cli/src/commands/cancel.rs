@@ -50,7 +50,7 @@ impl Cancel {
             return self.bulk.run(&client, &change, (&actor, &self.order.reason), self.order.view.json).await;
         };
         let graph = match id.parse::<GraphId>() {
-            Ok(graph) => client.inspect().graph(graph).await?.map(|_| graph),
+            Ok(graph) => client.inspect().graph_line(graph).await?.map(|_| graph),
             Err(_) => None,
         };
         let done = if let Some(graph) = graph {
@@ -76,14 +76,14 @@ impl Cancel {
     }
 
     async fn graph(&self, client: &Client, graph: GraphId) -> Result<Option<(&'static str, &'static str)>, CliError> {
-        let ended = client.inspect().graph(graph).await?.is_some_and(|d| d.line.end.is_some());
+        let ended = client.inspect().graph_line(graph).await?.is_some_and(|line| line.end.is_some());
         if ended {
             return Ok(Some(("graph", "had ended already")));
         }
         if client.cancel_graph(graph, &self.order.actor.name(), &self.order.reason).await?.is_none() {
             return Ok(None);
         }
-        let ended = client.inspect().graph(graph).await?.and_then(|d| d.line.end);
+        let ended = client.inspect().graph_line(graph).await?.and_then(|line| line.end);
         Ok(Some(match ended {
             Some(GraphEnd::Failed) => ("graph", "cancelled; it reads failed, because a node had failed before"),
             Some(_) => ("graph", "cancelled"),

@@ -92,6 +92,12 @@ impl<S: Subject> Runner<S> {
             }
             (_, _, Some(graph)) => {
                 let found = store.inspect().graph(graph).await;
+                if let Ok(found) = &found {
+                    let line = store.inspect().graph_line(graph).await;
+                    if line.as_ref().ok().map(Option::as_ref) != Some(found.as_ref().map(|graph| &graph.line)) {
+                        return Err(ScriptError::new(format!("the line of the graph alone is {line:?}")));
+                    }
+                }
                 found.map(|graph| graph.map_or_else(none, |graph| say.graph_detail(&graph)))
             }
             _ => return Err(ScriptError::new(format!("{verb:?} is not a question"))),

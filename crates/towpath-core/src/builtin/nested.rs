@@ -13,8 +13,9 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{InvalidName, Kind, NodeName, Queue};
 use crate::payload::{EncodeError, Payload};
+use crate::replay::Ident;
 use crate::rules::JobRules;
-use crate::store::Parent;
+use crate::store::{Child, Parent};
 
 /// The kind of a node that holds a graph. Such a node is a run.
 pub const GRAPH: &str = "towpath.graph";
@@ -64,8 +65,10 @@ pub struct Come {
     pub of: u32,
     /// The number of the first one that is not begun.
     pub next: u32,
-    /// Those that are at work.
-    pub open: Vec<u32>,
+    /// Those that are at work, by their numbers.
+    pub open: Vec<(u32, Box<RawValue>)>,
+    /// The queue of the node.
+    pub queue: Queue,
     /// How many have ended.
     pub done: u32,
     /// How many of these have not succeeded.
@@ -153,6 +156,17 @@ impl OnFailure {
 }
 
 impl Map {
+    /// What an earlier chapter of the run of this node has left at work.
+    pub fn left_at_work(&self, node: JobId) -> Vec<Child> {
+        let come = self.come.as_deref();
+        let numbers = come.into_iter().flat_map(|come| come.open.iter().map(|(number, _)| (come.began, *number)));
+        let child = |(began, number)| match self.each {
+            Each::Job(_) => Child::Job(element_job(node, began, number)),
+            Each::Graph(_) => Child::Graph(element_graph(node, began, number)),
+        };
+        numbers.map(child).collect()
+    }
+
     /// A map with every default.
     pub fn new(over: impl Into<String>, each: Each) -> Self {
         let (concurrency, on_failure) = (concurrency(), OnFailure::default());
@@ -275,6 +289,30 @@ pub fn element_job(node: JobId, began: u32, element: u32) -> JobId {
 /// The graph that is done for an element.
 pub fn element_graph(node: JobId, began: u32, element: u32) -> GraphId {
     GraphId::child_of(node, began, element)
+}
+
+/// How what is done for an element is called in the journal of its node.
+pub fn element_name(name: &str, element: u32) -> String {
+    format!("{name} {element}")
+}
+
+/// What a node has started by its journal: `op` is a line of a chapter that began with `input`. `None` if it is no node that holds
+/// something.
+pub fn held_by(kind: &Kind, node: JobId, chapter: u32, input: Option<&Map>, op: &Ident) -> Option<Child> {
+    match kind.as_str() {
+        GRAPH => Some(Child::Graph(inner_graph(node, chapter))),
+        MAP => {
+            let began = input.and_then(|map| map.come.as_ref()).map_or(chapter, |come| come.began);
+            let element = op.name.rsplit_once(' ')?.1.parse().ok()?;
+            // A graph has no version.
+            Some(if op.version == 0 {
+                Child::Graph(element_graph(node, began, element))
+            } else {
+                Child::Job(element_job(node, began, element))
+            })
+        }
+        _ => None,
+    }
 }
 
 /// How a run is told of the end of what it does for an element: the same in all of its chapters.

@@ -41,6 +41,10 @@ impl Inspect for MemoryStore {
         Box::pin(async move { self.read("show a graph", |tables| tables.graph_detail(id)) })
     }
 
+    fn graph_line(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphLine>>> {
+        Box::pin(async move { self.read("look at a graph", |tables| tables.graph_line(tables.visible_graph(id)?.0)) })
+    }
+
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
         Box::pin(async move { self.read("list graphs", |tables| tables.graph_lines(filter, page)) })
     }

@@ -34,6 +34,9 @@ pub trait Inspect: Send + Sync {
     /// One graph, with all its nodes (in the order of their enqueue, `end` left out) and edges.
     fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>>;
 
+    /// One graph without its nodes and edges: what this costs does not grow with them.
+    fn graph_line(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphLine>>>;
+
     /// Graphs, newest first.
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>>;
 

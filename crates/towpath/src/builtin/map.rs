@@ -4,8 +4,9 @@
 //! Its run goes on in chapters, so that however long the list is, what it is rebuilt from stays small. A chapter goes on
 //! with the elements that the one before has left at work.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -24,18 +25,17 @@ pub(super) async fn run(cx: Cx<'_>, map: Map) -> Result<Box<RawValue>, Failure> 
         Some(come) => (**come).clone(),
         None => Come { began: cx.chapter(), ..Come::default() },
     };
-    let elements = Elements::of(&cx, &map, &come).await?;
-    let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, elements, at_work: BTreeSet::new() };
+    let rest = Rest { of: map.come.as_ref().map(|come| come.of), next: come.next, read: VecDeque::new() };
+    let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, rest, at_work: BTreeMap::new() };
     walk.go().await
 }
 
-/// What is asked of a list: elements that are at work, and those behind them.
+/// What is asked of a list: its elements from a number on.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) job: JobId,
     pub(super) over: String,
     pub(super) scope: Scope,
-    pub(super) open: Vec<u32>,
     pub(super) from: u32,
 }
 
@@ -63,75 +63,31 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
         return Err(Failure::permanent(format!("`{}` has {of} elements, at most {max} are allowed", asked.over)));
     }
     let (mut taken, mut bytes) = (Vec::new(), 0);
-    // It is not more than the limit above.
-    let of = of as u32;
-    for at in asked.open.iter().copied().chain(asked.from..of) {
-        let Some(element) = all.get(at as usize) else { break };
+    for element in all.into_iter().skip(asked.from as usize) {
         bytes += element.get().len();
         if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= BLOCK_ELEMENTS) {
             break;
         }
-        taken.push((*element).to_owned());
+        taken.push(element.to_owned());
     }
     let node = cx.client().inspect().job(asked.job).await?;
     let queue = node.map_or_else(Queue::default, |node| node.line.queue);
-    Ok(Block { of, elements: taken, queue })
+    // It is not more than the limit above.
+    Ok(Block { of: of as u32, elements: taken, queue })
 }
 
 /// The elements that are not begun, read from the list as they are needed.
-struct Elements {
-    of: u32,
-    /// Numbers that are to come before all others: of elements that an earlier chapter has begun.
-    open: VecDeque<u32>,
-    /// The number behind them.
+struct Rest {
+    /// How many the list has, once that is known.
+    of: Option<u32>,
+    /// The number of the first of them.
     next: u32,
     read: VecDeque<Box<RawValue>>,
-    queue: Queue,
 }
 
-impl Elements {
-    async fn of(cx: &Cx<'_>, map: &Map, come: &Come) -> Result<Self, Failure> {
-        let mut elements = Self {
-            of: come.of,
-            open: come.open.iter().copied().collect(),
-            next: come.next,
-            read: VecDeque::new(),
-            queue: Queue::default(),
-        };
-        elements.read(cx, map).await?;
-        Ok(elements)
-    }
-
-    async fn read(&mut self, cx: &Cx<'_>, map: &Map) -> Result<(), Failure> {
-        let (open, from) = (self.open.iter().copied().collect(), self.next);
-        let asked = Asked { job: cx.job_id(), over: map.over.clone(), scope: map.scope.clone(), open, from };
-        let Block { of, elements, queue } = cx.step(ELEMENTS, &asked).await?;
-        if self.of != of && self.next > 0 {
-            return Err(Failure::permanent(format!("`{}` had {} elements, and has {of} now", map.over, self.of)));
-        }
-        self.of = of;
-        (self.read, self.queue) = (elements.into(), queue);
-        Ok(())
-    }
-
+impl Rest {
     fn is_over(&self) -> bool {
-        self.open.is_empty() && self.next >= self.of
-    }
-
-    /// The number of the next element, and the element.
-    async fn take(&mut self, cx: &Cx<'_>, map: &Map) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
-        if self.is_over() {
-            return Ok(None);
-        }
-        if self.read.is_empty() {
-            self.read(cx, map).await?;
-        }
-        let Some(element) = self.read.pop_front() else { return Ok(None) };
-        let number = self.open.pop_front().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        });
-        Ok(Some((number, element)))
+        self.of.is_some_and(|of| self.next >= of)
     }
 }
 
@@ -140,8 +96,9 @@ struct Walk<'w, 'r> {
     cx: &'w Cx<'r>,
     map: &'w Map,
     come: Come,
-    elements: Elements,
-    at_work: BTreeSet<u32>,
+    rest: Rest,
+    /// The elements at work, by their numbers.
+    at_work: BTreeMap<u32, Box<RawValue>>,
     /// Of what the elements have left.
     bytes: usize,
 }
@@ -151,10 +108,15 @@ impl Walk<'_, '_> {
         let (cx, map, began) = (self.cx, self.map, self.come.began);
         let settling = AtomicU32::new(0);
         let mut work = FuturesUnordered::new();
+        for (number, element) in std::mem::take(&mut self.come.open) {
+            self.at_work.insert(number, element.clone());
+            work.push(one(cx, map, (began, number), (element, self.come.queue.clone()), &settling));
+        }
+        // Children of the chapter before are this one's before anything else happens: a cancel then finds them.
+        let mut first = std::future::poll_fn(|context| Poll::Ready(work.poll_next_unpin(context))).await;
         let (mut ended_here, mut is_long) = (0, CHAPTER.max(map.concurrency));
-        self.tell();
         loop {
-            let is_due = ended_here >= is_long && !self.elements.is_over();
+            let is_due = ended_here >= is_long && !self.rest.is_over();
             // An element whose end was taken here is none of the next chapter's: it is finished first.
             if is_due && settling.load(Ordering::Relaxed) == 0 && !cx.has_untold() {
                 match self.next_chapter() {
@@ -164,29 +126,53 @@ impl Walk<'_, '_> {
                 }
             }
             while work.len() < map.concurrency as usize && (!is_due || is_long == u32::MAX) {
-                let Some((number, element)) = self.elements.take(cx, map).await? else { break };
-                self.at_work.insert(number);
-                let queue = self.elements.queue.clone();
-                work.push(one(cx, map, (began, number), (element, queue), &settling));
+                let Some((number, element)) = self.take().await? else { break };
+                self.at_work.insert(number, element.clone());
+                work.push(one(cx, map, (began, number), (element, self.come.queue.clone()), &settling));
             }
-            match work.next().await {
+            self.tell();
+            let ended = match std::mem::replace(&mut first, Poll::Pending) {
+                Poll::Ready(ended @ Some(_)) => ended,
+                _ => work.next().await,
+            };
+            match ended {
                 Some((number, left)) => {
                     self.at_work.remove(&number);
                     self.ended(number, left)?;
-                    self.tell();
                     ended_here += 1;
                 }
-                None if self.elements.is_over() => break,
+                None if self.rest.is_over() => break,
                 None => {}
             }
         }
+        self.tell();
         serde_json::value::to_raw_value(&self.come.left).map_err(|e| Failure::permanent(e.to_string()))
+    }
+
+    /// The number of the next element, and the element; it is read if it is not yet.
+    async fn take(&mut self) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
+        if self.rest.is_over() {
+            return Ok(None);
+        }
+        if self.rest.read.is_empty() {
+            let (job, from) = (self.cx.job_id(), self.rest.next);
+            let asked = Asked { job, over: self.map.over.clone(), scope: self.map.scope.clone(), from };
+            let Block { of, elements, queue } = self.cx.step(ELEMENTS, &asked).await?;
+            if let Some(had) = self.rest.of.filter(|had| *had != of) {
+                let over = &self.map.over;
+                return Err(Failure::permanent(format!("`{over}` had {had} elements, and has {of} now")));
+            }
+            (self.rest.of, self.rest.read, self.come.queue) = (Some(of), elements.into(), queue);
+        }
+        let Some(element) = self.rest.read.pop_front() else { return Ok(None) };
+        self.rest.next += 1;
+        Ok(Some((self.rest.next - 1, element)))
     }
 
     /// Shows how far it has come.
     fn tell(&self) {
         let Come { done, failed, .. } = self.come;
-        self.cx.publish(&Progress { of: self.elements.of, done, failed });
+        self.cx.publish(&Progress { of: self.rest.of.unwrap_or_default(), done, failed });
     }
 
     fn ended(&mut self, number: u32, left: Result<Box<RawValue>, String>) -> Result<(), Failure> {
@@ -211,7 +197,7 @@ impl Walk<'_, '_> {
             return Err(Failure::permanent(format!(
                 "the outputs of {done} of {} elements have more than {max} bytes together, at most {max} are allowed: let each leave \
                  less, or leave where it is",
-                self.elements.of
+                self.rest.of.unwrap_or_default()
             )));
         }
         let at = number as usize;
@@ -225,9 +211,9 @@ impl Walk<'_, '_> {
     /// What the next chapter begins with, unless that is too much to carry.
     fn next_chapter(&self) -> Option<Map> {
         let come = Come {
-            of: self.elements.of,
-            next: self.elements.next,
-            open: self.at_work.iter().copied().collect(),
+            of: self.rest.of.unwrap_or_default(),
+            next: self.rest.next,
+            open: self.at_work.iter().map(|(number, element)| (*number, element.clone())).collect(),
             ..self.come.clone()
         };
         let next = Map { come: Some(Box::new(come)), ..self.map.clone() };
@@ -248,13 +234,22 @@ async fn one(
     let node = cx.job_id();
     let left = match &map.each {
         Each::Job(each) => match each.job(builtin::element_job(node, began, number), &element, &queue) {
-            Ok(job) => cx.held_job(job, builtin::element_label(began, number)).await.map_err(|e| e.to_string()),
+            Ok(job) => cx
+                .held_job(
+                    job,
+                    &builtin::element_name(each.kind.as_str(), number),
+                    builtin::element_label(began, number),
+                )
+                .await
+                .map_err(|e| e.to_string()),
             Err(problem) => Err(problem),
         },
         Each::Graph(text) => {
             let graph = nested::inner(text, builtin::element_graph(node, began, number), Some(element));
             let left = async {
-                let id = nested::ended(cx, graph?, began, number).await?;
+                let graph = graph?;
+                let name = builtin::element_name(graph.name().as_str(), number);
+                let id = nested::ended(cx, graph, &name, began, number).await?;
                 settling.fetch_add(1, Ordering::Relaxed);
                 let left = nested::left(cx, id).await;
                 settling.fetch_sub(1, Ordering::Relaxed);

@@ -36,7 +36,8 @@ pub(super) async fn run(cx: Cx<'_>, nested: Nested) -> Result<Box<RawValue>, Fai
     };
     let began = cx.chapter();
     let graph = inner(&nested.graph, builtin::inner_graph(job, began), given)?;
-    let id = ended(&cx, graph, began, INNER_PLACE).await?;
+    let name = graph.name().to_string();
+    let id = ended(&cx, graph, &name, began, INNER_PLACE).await?;
     left(&cx, id).await
 }
 
@@ -51,9 +52,15 @@ pub(super) fn inner(text: &RawValue, id: GraphId, input: Option<Box<RawValue>>) 
 }
 
 /// Starts a graph and waits for it to end, however.
-pub(super) async fn ended(cx: &Cx<'_>, graph: PreparedGraph, began: u32, place: u32) -> Result<GraphId, Failure> {
+pub(super) async fn ended(
+    cx: &Cx<'_>,
+    graph: PreparedGraph,
+    name: &str,
+    began: u32,
+    place: u32,
+) -> Result<GraphId, Failure> {
     let id = graph.id();
-    match cx.held_graph(graph, builtin::element_label(began, place)).await {
+    match cx.held_graph(graph, name, builtin::element_label(began, place)).await {
         Ok(()) | Err(ChildError::Graph(_)) => Ok(id),
         Err(error) => Err(Failure::permanent(error)),
     }

@@ -23,6 +23,8 @@ on_every_store!(
     a_node_that_is_retried_begins_anew,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
+    ten_thousand_elements_leave_their_outputs_in_order,
+    a_map_goes_on_whenever_its_workers_leave,
     a_map_never_has_more_elements_at_work_than_it_may,
     an_element_begins_when_any_other_has_ended,
     the_first_failure_of_an_element_fails_the_node_and_cancels_the_others,
@@ -30,6 +32,8 @@ on_every_store!(
     what_is_no_list_or_too_much_fails_the_node,
     a_graph_for_each_element_has_the_element_as_its_input,
     a_cancel_reaches_the_elements_at_work,
+    nodes_that_hold_more_are_appended_like_others,
+    what_is_terminated_leaves_no_child_behind,
     a_map_of_json_puts_its_elements_into_the_input,
 );
 
@@ -315,6 +319,51 @@ async fn a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements(subject: S
     worker.shutdown().await;
 }
 
+async fn ten_thousand_elements_leave_their_outputs_in_order(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let graph = Graph::builder("many").input(&(0..10_000).map(|n| 2 * n + 1).collect::<Vec<u32>>());
+    let each = graph.each::<Double>("each", "input").concurrency(1_000).job();
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    let left = client.output(&each).await.unwrap();
+    assert!(left.iter().copied().eq((0..10_000).map(|n| 4 * n + 2)), "{} outputs", left.len());
+    let run = client.inspect().job(each.id()).await.unwrap().unwrap().run.unwrap();
+    assert!(run.entries < 10_000, "{} lines to be rebuilt from", run.entries);
+    worker.shutdown().await;
+}
+
+async fn a_map_goes_on_whenever_its_workers_leave(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.below.store(u32::MAX, Ordering::SeqCst);
+    let graph = Graph::builder("holds");
+    let list = graph.node("list", &Echo(json!((0..400).collect::<Vec<u32>>())));
+    let each = graph.each::<Hold>("each", "outputs.list").after(list).concurrency(20).job();
+    let graph = graph.enqueue(client).await.unwrap();
+    let mut workers = 0;
+    // Each stays until it has done some, and goes at whatever commit that is.
+    while client.inspect().graph(graph.id()).await.unwrap().unwrap().line.end.is_none() {
+        let before = floor.begun.load(Ordering::SeqCst);
+        let worker = worker_on(client, Arc::clone(&floor));
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let is_over = client.inspect().graph(graph.id()).await.unwrap().unwrap().line.end.is_some();
+            if is_over || floor.begun.load(Ordering::SeqCst) >= before + 7 {
+                break;
+            }
+            assert!(Instant::now() < end, "nothing goes on: {before} have begun");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        worker.shutdown().await;
+        workers += 1;
+    }
+    assert_eq!(client.output(&each).await.unwrap(), (0..400).collect::<Vec<u32>>());
+    let begun = floor.begun.load(Ordering::SeqCst);
+    assert_eq!(begun, 400, "what was begun was brought to its end by the worker that began it");
+    assert!(workers > 1, "{workers} workers prove nothing");
+}
+
 async fn a_map_never_has_more_elements_at_work_than_it_may(subject: Subject) {
     let client = &subject.client;
     let floor = Arc::<Floor>::default();
@@ -446,6 +495,54 @@ async fn a_cancel_reaches_the_elements_at_work(subject: Subject) {
         assert_eq!(job.line.state, CANCELLED, "element {element} had ended before its node did");
     }
     assert_eq!(floor.begun.load(Ordering::SeqCst), 3);
+    worker.shutdown().await;
+}
+
+async fn what_is_terminated_leaves_no_child_behind(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.from.store(u32::MAX, Ordering::SeqCst);
+    let worker = worker_on(client, Arc::clone(&floor));
+    let waits = Graph::builder("waits");
+    waits.wait_for("go", GO);
+    let graph = Graph::builder("holds");
+    graph.each::<Hold>("each", "[1, 2, 3, 4, 5]").concurrency(3);
+    graph.inner("inner", &waits.build().unwrap());
+    let graph = graph.enqueue(client).await.unwrap();
+    let (each, inner) = (node(client, graph.id(), "each").await.0, node(client, graph.id(), "inner").await.0);
+    let waits = builtin::inner_graph(inner, 1);
+    until("three are at work", async || floor.at_work.load(Ordering::SeqCst) == 3).await;
+    until("the inner graph is there", async || client.inspect().graph(waits).await.unwrap().is_some()).await;
+    for name in ["each", "inner"] {
+        client.terminate_run(&format!("{}/{name}", graph.id()), "ann", "not today").await.unwrap();
+    }
+    assert_eq!(client.wait_graph(waits).await.unwrap(), GraphEnd::Cancelled);
+    for element in 0..3 {
+        client.wait(builtin::element_job(each, 1, element)).await.unwrap();
+    }
+    assert_eq!(floor.at_work.load(Ordering::SeqCst), 0);
+    worker.shutdown().await;
+}
+
+async fn nodes_that_hold_more_are_appended_like_others(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let graph = Graph::builder("grows");
+    graph.node("list", &Echo(json!([1, 2])));
+    let graph = graph.enqueue(client).await.unwrap();
+    let inner = Graph::builder("inner");
+    inner.node("last", &Given);
+    let inner = inner.build().unwrap();
+    let append = Graph::append(graph.id());
+    let list = append.existing("list");
+    let each = append.each::<Double>("each", "outputs.list").after(&list);
+    append.inner("inner", &inner).input_from("outputs.each").after(each);
+    append.wait_for("ask", GO);
+    append.enqueue(client).await.unwrap();
+    client.signal_node(graph.id(), "ask", GO, &"yes".to_owned()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await["last"]["input"], json!([2, 4]));
+    assert_eq!(output(client, graph.id(), "ask").await, json!("yes"));
     worker.shutdown().await;
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::{
-    Client, Conflict, Context, Error, Failure, Graph, Hold, Job, KeyHolder, Perform, Placed, Refusal, Worker,
+    Client, Conflict, Context, Error, Failure, Graph, GraphEnd, GraphHandle, Hold, Job, KeyHolder, Perform, Placed,
+    Refusal, Worker,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -12,6 +13,7 @@ use crate::stores::{Subject, on_every_store};
 on_every_store!(
     a_second_job_with_a_key_is_the_first_one,
     a_debounced_job_runs_once_with_the_last_input,
+    many_graphs_are_enqueued_at_once,
     a_graph_has_a_key_of_its_own,
 );
 
@@ -64,6 +66,29 @@ async fn a_debounced_job_runs_once_with_the_last_input(subject: Subject) {
     assert_eq!(client.output(&near).await.unwrap(), 2);
     worker.shutdown().await;
     assert_eq!(client.inspect().census().await.unwrap().jobs, 1);
+}
+
+async fn many_graphs_are_enqueued_at_once(subject: Subject) {
+    let client = &subject.client;
+    let import = |day: Option<&str>| {
+        let graph = Graph::builder("import");
+        let graph = day.into_iter().fold(graph, |graph, day| graph.unique(day));
+        graph.node("a", &Echo(1));
+        graph.build().unwrap()
+    };
+    let all = [import(Some("monday")), import(None), import(Some("monday"))];
+    let again = all.clone();
+    let graphs = client.enqueue_graphs(all).await.unwrap();
+    let held = Placed::Held(KeyHolder::Graph(graphs[0].id()));
+    assert_eq!(graphs.iter().map(GraphHandle::placed).collect::<Vec<_>>(), [Placed::Inserted, Placed::Inserted, held]);
+    let placed = client.enqueue_graphs(again).await.unwrap();
+    assert_eq!(placed.iter().map(GraphHandle::placed).collect::<Vec<_>>(), [Placed::Existing, Placed::Existing, held]);
+    let worker = start(client);
+    for graph in graphs {
+        assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    }
+    worker.shutdown().await;
+    assert_eq!(client.inspect().census().await.unwrap().graphs, 2);
 }
 
 async fn a_graph_has_a_key_of_its_own(subject: Subject) {
