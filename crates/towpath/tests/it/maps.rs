@@ -20,7 +20,8 @@ on_every_store!(
     a_node_ends_as_its_graph_ends,
     a_cancel_of_the_outer_graph_reaches_the_inner_one,
     a_node_and_its_graph_are_seen_from_each_other,
-    a_node_that_is_retried_begins_anew,
+    a_node_that_is_retried_retries_its_graph,
+    a_graph_that_was_retried_by_itself_is_taken_as_it_is,
     a_map_that_is_retried_does_only_what_had_not_succeeded,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
@@ -273,32 +274,58 @@ async fn a_map_that_is_retried_does_only_what_had_not_succeeded(subject: Subject
     worker.shutdown().await;
 }
 
-async fn a_node_that_is_retried_begins_anew(subject: Subject) {
+async fn a_node_that_is_retried_retries_its_graph(subject: Subject) {
     let client = &subject.client;
     let floor = Arc::<Floor>::default();
-    floor.below.store(u32::MAX, Ordering::SeqCst);
     let worker = worker_on(client, Arc::clone(&floor));
-    let bad = Graph::builder("bad");
-    bad.node("x", &Echo(json!("bad")));
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(1)).then("b", &Tried(3)).then("c", &Tried(5));
     let graph = Graph::builder("outer");
-    let inner = graph.inner("inner", &bad.build().unwrap()).may_fail();
-    let each = graph.each::<Hold>("each", "[1, 2]").after(inner.finished());
-    graph.each::<Double>("bad", "[1, 100]").after(each);
+    graph.inner("inner", &inner.build().unwrap()).then("after", &Given);
     let graph = graph.enqueue(client).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let (inner, bad) = (node(client, graph.id(), "inner").await.0, node(client, graph.id(), "bad").await.0);
-    let Some(Holds::Graph(first)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
+    let holder = node(client, graph.id(), "inner").await.0;
+    let held = async || match client.holds(holder).await.unwrap() {
+        Some(Holds::Graph(graph)) => graph,
+        other => panic!("it holds {other:?}"),
+    };
+    let inner = held().await;
     client.retry_graph(graph.id()).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let Some(Holds::Graph(second)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
-    assert_ne!(first, second);
-    for inner in [first, second] {
-        assert_eq!(client.wait_graph(inner).await.unwrap(), GraphEnd::Failed);
-    }
-    let begun = client.inspect().job(bad).await.unwrap().unwrap().run.unwrap().chapter;
-    let elements = async |began| client.inspect().job(builtin::element_job(bad, began, 1)).await.unwrap();
-    assert!(elements(1).await.is_some() && elements(begun).await.is_some() && begun > 1, "all elements again");
-    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "what has succeeded is not done again");
+    assert_eq!((held().await, begun()), (inner, 3), "1 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!((held().await, begun()), (inner, 5), "3 and 5");
+    assert_eq!(client.inspect().graph(inner).await.unwrap().unwrap().line.generation, 3);
+    assert_eq!(output(client, graph.id(), "after").await["above"]["inner"], json!({ "c": 50 }));
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 8, "it had succeeded, so it is done again as a whole");
+    assert_ne!(held().await, inner);
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_was_retried_by_itself_is_taken_as_it_is(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(3));
+    let inner = inner.build().unwrap();
+    let graph = Graph::builder("outer").input(&1);
+    graph.inner("inner", &inner).input_from("input");
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let held = builtin::inner_graph(node(client, graph.id(), "inner").await.0, 1);
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(held).await.unwrap();
+    assert_eq!(client.wait_graph(held).await.unwrap(), GraphEnd::Succeeded);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await, json!({ "a": 30 }));
+    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "it is not done again");
     worker.shutdown().await;
 }
 
