@@ -12,13 +12,15 @@ use crate::store::{Change, Counters, Ending, Order, WhileRunning};
 
 /// Cancels one job: at once if it has not started, by request if it runs.
 pub fn cancel_job(job: JobId, actor: &str, reason: &str) -> Order {
+    cancel_jobs([job], actor, reason)
+}
+
+/// Cancels several jobs in one transaction.
+pub fn cancel_jobs(jobs: impl IntoIterator<Item = JobId>, actor: &str, reason: &str) -> Order {
     let cause = Cause::Asked { actor: actor.into(), reason: reason.into() };
     let ending = Ending::plain(End::Cancelled, Some(cause), defaults::KEEP_FAILED, Counters::default());
-    Order {
-        actor: actor.into(),
-        reason: reason.into(),
-        changes: vec![Change::End { job, ending: Box::new(ending), running: WhileRunning::Ask }],
-    }
+    let end = |job| Change::End { job, ending: Box::new(ending.clone()), running: WhileRunning::Ask };
+    Order { actor: actor.into(), reason: reason.into(), changes: jobs.into_iter().map(end).collect() }
 }
 
 /// Ends a job whatever it does: a handler's work counts no more, and a run's undos do not run.

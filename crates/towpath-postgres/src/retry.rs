@@ -26,6 +26,8 @@ struct Looked {
     retrying: Option<Retrying>,
     /// The key of its `end`.
     end: i64,
+    /// Whether undos of it run, or are to come.
+    is_undoing: bool,
 }
 
 /// What `end` nodes of graphs decide that are tried again.
@@ -78,7 +80,8 @@ impl Orders<'_> {
         let Some((graph, _)) = self.graph(id).await? else { return Ok(None) };
         let row = self.session.one(Query::RetryLook, &[&graph]).await?;
         let generation = count(row.try_get(0)?);
-        Ok(Some(Looked { graph, generation, retrying: retrying(&row, 1)?, end: row.try_get(3)? }))
+        let (end, is_undoing) = (row.try_get(3)?, row.try_get(5)?);
+        Ok(Some(Looked { graph, generation, retrying: retrying(&row, 1)?, end, is_undoing }))
     }
 
     pub(crate) async fn begin_retry(
@@ -88,9 +91,12 @@ impl Orders<'_> {
         grace: Duration,
     ) -> Result<Changed, Fault> {
         let Some(looked) = self.look(id).await? else { return Ok(Changed::Unknown) };
-        let Looked { graph, generation, end, .. } = looked;
+        let Looked { graph, generation, end, is_undoing, .. } = looked;
         if let Some(retrying) = looked.retrying {
             return Ok(Changed::Retrying { retrying, generation });
+        }
+        if is_undoing {
+            return Ok(Changed::Undoing);
         }
         if let Some((_, by)) = graph_key_again(self.session, self.now, graph).await? {
             return Ok(Changed::KeyTaken { by });

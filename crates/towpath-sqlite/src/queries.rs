@@ -97,6 +97,7 @@ queries! {
     GraphShape = "graph_shape",
     GraphToGrow = "graph_to_grow",
     GraphUndo = "graph_undo",
+    GraphUndoing = "graph_undoing",
     JobDelete = "job_delete",
     JobDetail = "job_detail",
     JobEdit = "job_edit",

@@ -29,6 +29,9 @@ impl Tx<'_, '_> {
         if let Some(retrying) = self.retrying(graph)? {
             return Ok(Changed::Retrying { retrying, generation });
         }
+        if self.db.maybe(Query::GraphUndoing, [graph], |_| Ok(()))?.is_some() {
+            return Ok(Changed::Undoing);
+        }
         if let Some((_, by)) = self.graph_key_again(graph)? {
             return Ok(Changed::KeyTaken { by });
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use towpath_core::store::Changed;
 use towpath_core::{
-    GraphId, JobId, NodeName, Payload, RetryMode, Retrying, Store, begin_retry, check_undone, defaults, end_retry,
-    limits, plan_retry, rearm,
+    GraphId, JobId, NodeName, Payload, RetryMode, RetryRefusal, Retrying, Store, begin_retry, check_undone, defaults,
+    end_retry, limits, plan_retry, rearm,
 };
 
 use crate::client::Client;
@@ -120,6 +120,8 @@ async fn retry(asked: RetryBuilder<'_>) -> Result<Retried, RetryError> {
     let order = begin_retry(id, mode, edit, &by.0, &by.1);
     match store.apply(order).await?.changes.first() {
         Some(Changed::Retrying { .. }) => {}
+        // They have begun since the look.
+        Some(Changed::Undoing) => return Err(RetryError::Graph { id, why: RetryRefusal::Undoing }),
         Some(Changed::KeyTaken { by }) => return Err(RetryError::GraphKeyTaken { id, by: *by }),
         _ => return Err(RetryError::UnknownGraph { id }),
     }

@@ -68,7 +68,7 @@ fn a_flow_that_is_killed_goes_on_with_the_elements_that_are_left() {
         r#"
 [node.each]
 each = { over = "[0, 1, 2, 3, 4, 5, 6, 7]", concurrency = 2 }
-exec = ["sh", "-c", 'echo $1 >> log; while [ $1 -ge 4 ] && [ ! -e go ]; do sleep 0.02; done; echo $1', "sh", { from = "each" }]
+exec = ["sh", "-c", 'echo $1 >> log; n=0; while [ $1 -ge 4 ] && [ ! -e go ] && [ $n -lt 2000 ]; do n=$((n+1)); sleep 0.02; done; echo $1', "sh", { from = "each" }]
 "#,
     );
     let mut command = folder.towpath(&["run", "flow.toml"]);

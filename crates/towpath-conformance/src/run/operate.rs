@@ -190,6 +190,7 @@ impl<S: Subject> Runner<S> {
                         self.say().at(retrying.since)
                     )
                 }
+                Changed::Undoing => format!("{name} left: its undos run"),
                 Changed::Rearmed { nodes } => format!("{name} rearmed {nodes}"),
                 Changed::Retried { generation } => format!("{name} retried generation={generation}"),
                 Changed::NotRetrying => format!("{name} is not being retried"),

@@ -13,8 +13,9 @@ use crate::job::NewJob;
 use crate::limits;
 use crate::name::{InvalidName, Kind, NodeName, Queue};
 use crate::payload::{EncodeError, Payload};
+use crate::replay::Ident;
 use crate::rules::JobRules;
-use crate::store::Parent;
+use crate::store::{Child, Parent};
 
 /// The kind of a node that holds a graph. Such a node is a run.
 pub const GRAPH: &str = "towpath.graph";
@@ -64,8 +65,13 @@ pub struct Come {
     pub of: u32,
     /// The number of the first one that is not begun.
     pub next: u32,
-    /// Those that are at work.
-    pub open: Vec<u32>,
+    /// Those that are at work, by their numbers.
+    pub open: Vec<(u32, Box<RawValue>)>,
+    /// The queue of the node.
+    pub queue: Queue,
+    /// The chapters in which earlier tries began, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
     /// How many have ended.
     pub done: u32,
     /// How many of these have not succeeded.
@@ -127,7 +133,7 @@ pub enum OnFailure {
 }
 
 /// How far the elements of a node have come: what such a run publishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// How many elements there are.
     pub of: u32,
@@ -136,6 +142,23 @@ pub struct Progress {
     /// How many of these have not succeeded.
     #[serde(default)]
     pub failed: u32,
+    /// The chapters in which its tries began, the last one being this: a retry looks there for what need not be done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
+}
+
+/// Which graph a node that holds one has started: what such a run publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inner {
+    /// The graph.
+    pub graph: GraphId,
+    /// The chapter in which it was started. A retry of the node goes on with it.
+    pub began: u32,
+    /// The fingerprint of its text.
+    pub text: u64,
+    /// Whether the node has succeeded with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
 }
 
 impl Progress {
@@ -153,6 +176,17 @@ impl OnFailure {
 }
 
 impl Map {
+    /// What an earlier chapter of the run of this node has left at work.
+    pub fn left_at_work(&self, node: JobId) -> Vec<Child> {
+        let come = self.come.as_deref();
+        let numbers = come.into_iter().flat_map(|come| come.open.iter().map(|(number, _)| (come.began, *number)));
+        let child = |(began, number)| match self.each {
+            Each::Job(_) => Child::Job(element_job(node, began, number)),
+            Each::Graph(_) => Child::Graph(element_graph(node, began, number)),
+        };
+        numbers.map(child).collect()
+    }
+
     /// A map with every default.
     pub fn new(over: impl Into<String>, each: Each) -> Self {
         let (concurrency, on_failure) = (concurrency(), OnFailure::default());
@@ -262,7 +296,8 @@ impl NewNode {
 /// The place of the graph that a node holds, among what the node's run starts.
 pub const INNER_PLACE: u32 = 0;
 
-/// The graph that a node which holds one has started, or will, in this chapter of its run.
+/// The graph that a node which holds one starts in this chapter of its run, unless it goes on with that of an earlier one
+/// ([`Inner`]).
 pub fn inner_graph(node: JobId, chapter: u32) -> GraphId {
     GraphId::child_of(node, chapter, INNER_PLACE)
 }
@@ -275,6 +310,23 @@ pub fn element_job(node: JobId, began: u32, element: u32) -> JobId {
 /// The graph that is done for an element.
 pub fn element_graph(node: JobId, began: u32, element: u32) -> GraphId {
     GraphId::child_of(node, began, element)
+}
+
+/// How what is done for an element is called in the journal of its node.
+pub fn element_name(name: &str, element: u32) -> String {
+    format!("{name} {element}")
+}
+
+/// What a map has started for an element: `op` is a line of a chapter that began with this input.
+pub fn held_by(node: JobId, chapter: u32, input: &Map, op: &Ident) -> Option<Child> {
+    let began = input.come.as_ref().map_or(chapter, |come| come.began);
+    let element = op.name.rsplit_once(' ')?.1.parse().ok()?;
+    // A graph has no version.
+    Some(if op.version == 0 {
+        Child::Graph(element_graph(node, began, element))
+    } else {
+        Child::Job(element_job(node, began, element))
+    })
 }
 
 /// How a run is told of the end of what it does for an element: the same in all of its chapters.

@@ -8,11 +8,13 @@ use super::nested;
 use super::problem::{GraphProblem, InvalidGraph};
 use super::restart::Restart;
 use super::{
-    Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, VerdictTable,
+    Condition, FailureMode, GraphRules, Need, NewAppend, NewEdge, NewGraph, NewNode, NodeCounters, Role, Verdict,
+    VerdictTable,
 };
 use crate::builtin;
 use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
+use crate::lifecycle::End;
 use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
@@ -289,7 +291,10 @@ fn assemble(
     for edge in &edges {
         let optional = match nodes[edge.child].need {
             Need::All => false,
-            Need::AtLeast(need) => need < parents[edge.child],
+            // What asks for a failure makes use of it: it is none that could be done without.
+            Need::AtLeast(need) => {
+                need < parents[edge.child] && edge.verdicts.verdict(End::Dead, None, &[]) != Verdict::Ok
+            }
         };
         let eager = matches!(nodes[edge.child].need, Need::AtLeast(_));
         if let ParentRef::New(parent) = edge.parent {

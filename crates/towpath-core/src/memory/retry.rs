@@ -19,6 +19,10 @@ impl Transaction<'_> {
         let Some((graph, row)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         let generation = row.generation;
         if !self.tables.retry.contains_key(&graph) {
+            let waits = |job: Key| self.tables.is_undo(job) && !self.tables.ended.contains_key(&job);
+            if row.undoing.is_some() && self.tables.nodes_of(graph).any(waits) {
+                return Changed::Undoing;
+            }
             if let Some((_, by)) = self.graph_key_again(graph) {
                 return Changed::KeyTaken { by };
             }

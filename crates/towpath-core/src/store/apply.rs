@@ -108,7 +108,7 @@ pub enum Change {
     /// Begins to retry a graph in place: a stop with this mode takes the place of one to cancel or of a failure. While it
     /// is there, nothing of the graph is decided or comes to a handler, and its `end` waits; what runs goes on. A retry that
     /// is under way stays as it is, and is answered. A graph that has ended and would hold its unique key again has it again,
-    /// or is left where another one has it.
+    /// or is left where another one has it; so is one whose undos run.
     BeginRetry {
         /// The graph.
         graph: GraphId,
@@ -303,6 +303,8 @@ pub enum Changed {
         /// The generation that is to end.
         generation: u32,
     },
+    /// Undos of the graph run, or are to come: it is retried when it has ended. Nothing changed.
+    Undoing,
     /// So many nodes wait anew.
     Rearmed {
         /// How many.
@@ -339,6 +341,7 @@ impl fmt::Display for Changed {
             Self::HasBegun => f.write_str("left: a run that has begun"),
             Self::KeyTaken { by } => write!(f, "left: its unique key is held by {by}"),
             Self::Retrying { retrying, generation } => write!(f, "retrying {}, generation {generation}", retrying.mode),
+            Self::Undoing => f.write_str("left: its undos run"),
             Self::Rearmed { nodes } => write!(f, "rearmed {nodes}"),
             Self::Retried { generation } => write!(f, "generation {generation}"),
             Self::NotRetrying => f.write_str("left: not being retried"),

@@ -4,17 +4,18 @@
 //! Its run goes on in chapters, so that however long the list is, what it is rebuilt from stays small. A chapter goes on
 //! with the elements that the one before has left at work.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use towpath_core::builtin::{self, Come, Each, Map, OnFailure, Progress, Scope};
+use towpath_core::builtin::{self, Come, Each, EachJob, Map, OnFailure, Progress, Scope};
 use towpath_core::{JobId, Queue, limits};
 
-use super::{MAP, nested, source};
+use super::{MAP, before, nested, source};
 use crate::durable::{Cx, Step, StepCx};
 use crate::failure::Failure;
 
@@ -24,19 +25,28 @@ pub(super) async fn run(cx: Cx<'_>, map: Map) -> Result<Box<RawValue>, Failure> 
         Some(come) => (**come).clone(),
         None => Come { began: cx.chapter(), ..Come::default() },
     };
-    let elements = Elements::of(&cx, &map, &come).await?;
-    let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, elements, at_work: BTreeSet::new() };
+    let rest = Rest {
+        of: map.come.as_ref().map(|come| come.of),
+        next: come.next,
+        read: VecDeque::new(),
+        left: VecDeque::new(),
+    };
+    let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, rest, at_work: BTreeMap::new() };
     walk.go().await
 }
 
-/// What is asked of a list: elements that are at work, and those behind them.
+/// What is asked of a list: its elements from a number on.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) job: JobId,
     pub(super) over: String,
     pub(super) scope: Scope,
-    pub(super) open: Vec<u32>,
     pub(super) from: u32,
+    /// The chapter in which this try began.
+    pub(super) began: u32,
+    /// The job that is done for each, if it is one and may have been done in an earlier try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) each: Option<Box<EachJob>>,
 }
 
 /// Some elements of a list.
@@ -48,6 +58,12 @@ pub(super) struct Block {
     pub(super) elements: Vec<Box<RawValue>>,
     /// The queue of the node.
     pub(super) queue: Queue,
+    /// What an earlier try has left of some of them, by their numbers.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub(super) left: VecDeque<(u32, Box<RawValue>)>,
+    /// The chapters in which earlier tries began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tries: Vec<u32>,
 }
 
 pub(super) const ELEMENTS: Step<Asked, Block, Failure> = Step::new("elements", &elements);
@@ -62,76 +78,44 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
     if of > max {
         return Err(Failure::permanent(format!("`{}` has {of} elements, at most {max} are allowed", asked.over)));
     }
-    let (mut taken, mut bytes) = (Vec::new(), 0);
-    // It is not more than the limit above.
-    let of = of as u32;
-    for at in asked.open.iter().copied().chain(asked.from..of) {
-        let Some(element) = all.get(at as usize) else { break };
-        bytes += element.get().len();
+    let node = cx.client().inspect().job(asked.job).await?;
+    let node = node.ok_or_else(|| Failure::permanent("the node is not there"))?;
+    let tries = match node.run {
+        Some(run) if asked.began > 1 => before::tries(cx.client(), run.id, asked.began).await?,
+        _ => Vec::new(),
+    };
+    let (mut taken, mut left, mut bytes) = (Vec::new(), VecDeque::new(), 0);
+    for (number, element) in (asked.from..).zip(all.into_iter().skip(asked.from as usize)) {
+        let earlier = match &asked.each {
+            Some(each) => before::left(cx.client(), asked.job, &tries, each, (number, element)).await?,
+            None => None,
+        };
+        bytes += element.get().len() + earlier.as_ref().map_or(0, |earlier| earlier.get().len() + NUMBER_BYTES);
         if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= BLOCK_ELEMENTS) {
             break;
         }
-        taken.push((*element).to_owned());
+        taken.push(element.to_owned());
+        left.extend(earlier.map(|earlier| (number, earlier)));
     }
-    let node = cx.client().inspect().job(asked.job).await?;
-    let queue = node.map_or_else(Queue::default, |node| node.line.queue);
-    Ok(Block { of, elements: taken, queue })
+    let queue = node.line.queue;
+    // It is not more than the limit above.
+    Ok(Block { of: of as u32, elements: taken, queue, left, tries })
 }
 
 /// The elements that are not begun, read from the list as they are needed.
-struct Elements {
-    of: u32,
-    /// Numbers that are to come before all others: of elements that an earlier chapter has begun.
-    open: VecDeque<u32>,
-    /// The number behind them.
+struct Rest {
+    /// How many the list has, once that is known.
+    of: Option<u32>,
+    /// The number of the first of them.
     next: u32,
     read: VecDeque<Box<RawValue>>,
-    queue: Queue,
+    /// What an earlier try has left of some of these.
+    left: VecDeque<(u32, Box<RawValue>)>,
 }
 
-impl Elements {
-    async fn of(cx: &Cx<'_>, map: &Map, come: &Come) -> Result<Self, Failure> {
-        let mut elements = Self {
-            of: come.of,
-            open: come.open.iter().copied().collect(),
-            next: come.next,
-            read: VecDeque::new(),
-            queue: Queue::default(),
-        };
-        elements.read(cx, map).await?;
-        Ok(elements)
-    }
-
-    async fn read(&mut self, cx: &Cx<'_>, map: &Map) -> Result<(), Failure> {
-        let (open, from) = (self.open.iter().copied().collect(), self.next);
-        let asked = Asked { job: cx.job_id(), over: map.over.clone(), scope: map.scope.clone(), open, from };
-        let Block { of, elements, queue } = cx.step(ELEMENTS, &asked).await?;
-        if self.of != of && self.next > 0 {
-            return Err(Failure::permanent(format!("`{}` had {} elements, and has {of} now", map.over, self.of)));
-        }
-        self.of = of;
-        (self.read, self.queue) = (elements.into(), queue);
-        Ok(())
-    }
-
+impl Rest {
     fn is_over(&self) -> bool {
-        self.open.is_empty() && self.next >= self.of
-    }
-
-    /// The number of the next element, and the element.
-    async fn take(&mut self, cx: &Cx<'_>, map: &Map) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
-        if self.is_over() {
-            return Ok(None);
-        }
-        if self.read.is_empty() {
-            self.read(cx, map).await?;
-        }
-        let Some(element) = self.read.pop_front() else { return Ok(None) };
-        let number = self.open.pop_front().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        });
-        Ok(Some((number, element)))
+        self.of.is_some_and(|of| self.next >= of)
     }
 }
 
@@ -140,8 +124,9 @@ struct Walk<'w, 'r> {
     cx: &'w Cx<'r>,
     map: &'w Map,
     come: Come,
-    elements: Elements,
-    at_work: BTreeSet<u32>,
+    rest: Rest,
+    /// The elements at work, by their numbers.
+    at_work: BTreeMap<u32, Box<RawValue>>,
     /// Of what the elements have left.
     bytes: usize,
 }
@@ -151,10 +136,15 @@ impl Walk<'_, '_> {
         let (cx, map, began) = (self.cx, self.map, self.come.began);
         let settling = AtomicU32::new(0);
         let mut work = FuturesUnordered::new();
+        for (number, element) in std::mem::take(&mut self.come.open) {
+            self.at_work.insert(number, element.clone());
+            work.push(one(cx, map, (began, number), (element, self.come.queue.clone()), &settling));
+        }
+        // Children of the chapter before are this one's before anything else happens: a cancel then finds them.
+        let mut first = std::future::poll_fn(|context| Poll::Ready(work.poll_next_unpin(context))).await;
         let (mut ended_here, mut is_long) = (0, CHAPTER.max(map.concurrency));
-        self.tell();
         loop {
-            let is_due = ended_here >= is_long && !self.elements.is_over();
+            let is_due = ended_here >= is_long && !self.rest.is_over();
             // An element whose end was taken here is none of the next chapter's: it is finished first.
             if is_due && settling.load(Ordering::Relaxed) == 0 && !cx.has_untold() {
                 match self.next_chapter() {
@@ -164,29 +154,69 @@ impl Walk<'_, '_> {
                 }
             }
             while work.len() < map.concurrency as usize && (!is_due || is_long == u32::MAX) {
-                let Some((number, element)) = self.elements.take(cx, map).await? else { break };
-                self.at_work.insert(number);
-                let queue = self.elements.queue.clone();
-                work.push(one(cx, map, (began, number), (element, queue), &settling));
+                let Some((number, element)) = self.take().await? else { break };
+                if self.rest.left.front().is_some_and(|(of, _)| *of == number)
+                    && let Some((number, left)) = self.rest.left.pop_front()
+                {
+                    self.ended(number, Ok(left))?;
+                    continue;
+                }
+                self.at_work.insert(number, element.clone());
+                work.push(one(cx, map, (began, number), (element, self.come.queue.clone()), &settling));
             }
-            match work.next().await {
+            self.tell();
+            let ended = match std::mem::replace(&mut first, Poll::Pending) {
+                Poll::Ready(ended @ Some(_)) => ended,
+                _ => work.next().await,
+            };
+            match ended {
                 Some((number, left)) => {
                     self.at_work.remove(&number);
                     self.ended(number, left)?;
-                    self.tell();
                     ended_here += 1;
                 }
-                None if self.elements.is_over() => break,
+                None if self.rest.is_over() => break,
                 None => {}
             }
         }
+        self.tell();
         serde_json::value::to_raw_value(&self.come.left).map_err(|e| Failure::permanent(e.to_string()))
+    }
+
+    /// The number of the next element, and the element; it is read if it is not yet.
+    async fn take(&mut self) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
+        if self.rest.is_over() {
+            return Ok(None);
+        }
+        if self.rest.read.is_empty() {
+            let (job, from) = (self.cx.job_id(), self.rest.next);
+            let began = self.come.began;
+            let each = match &self.map.each {
+                Each::Job(each) if began > 1 => Some(each.clone()),
+                _ => None,
+            };
+            let asked = Asked { job, over: self.map.over.clone(), scope: self.map.scope.clone(), from, began, each };
+            let Block { of, elements, queue, left, tries } = self.cx.step(ELEMENTS, &asked).await?;
+            if let Some(had) = self.rest.of.filter(|had| *had != of) {
+                let over = &self.map.over;
+                return Err(Failure::permanent(format!("`{over}` had {had} elements, and has {of} now")));
+            }
+            (self.rest.of, self.rest.read, self.rest.left) = (Some(of), elements.into(), left);
+            self.come.queue = queue;
+            if from == 0 {
+                self.come.tries = tries;
+            }
+        }
+        let Some(element) = self.rest.read.pop_front() else { return Ok(None) };
+        self.rest.next += 1;
+        Ok(Some((self.rest.next - 1, element)))
     }
 
     /// Shows how far it has come.
     fn tell(&self) {
-        let Come { done, failed, .. } = self.come;
-        self.cx.publish(&Progress { of: self.elements.of, done, failed });
+        let Come { done, failed, began, .. } = self.come;
+        let tries = self.come.tries.iter().copied().chain([began]).collect();
+        self.cx.publish(&Progress { of: self.rest.of.unwrap_or_default(), done, failed, tries });
     }
 
     fn ended(&mut self, number: u32, left: Result<Box<RawValue>, String>) -> Result<(), Failure> {
@@ -211,7 +241,7 @@ impl Walk<'_, '_> {
             return Err(Failure::permanent(format!(
                 "the outputs of {done} of {} elements have more than {max} bytes together, at most {max} are allowed: let each leave \
                  less, or leave where it is",
-                self.elements.of
+                self.rest.of.unwrap_or_default()
             )));
         }
         let at = number as usize;
@@ -225,9 +255,9 @@ impl Walk<'_, '_> {
     /// What the next chapter begins with, unless that is too much to carry.
     fn next_chapter(&self) -> Option<Map> {
         let come = Come {
-            of: self.elements.of,
-            next: self.elements.next,
-            open: self.at_work.iter().copied().collect(),
+            of: self.rest.of.unwrap_or_default(),
+            next: self.rest.next,
+            open: self.at_work.iter().map(|(number, element)| (*number, element.clone())).collect(),
             ..self.come.clone()
         };
         let next = Map { come: Some(Box::new(come)), ..self.map.clone() };
@@ -248,13 +278,22 @@ async fn one(
     let node = cx.job_id();
     let left = match &map.each {
         Each::Job(each) => match each.job(builtin::element_job(node, began, number), &element, &queue) {
-            Ok(job) => cx.held_job(job, builtin::element_label(began, number)).await.map_err(|e| e.to_string()),
+            Ok(job) => cx
+                .held_job(
+                    job,
+                    &builtin::element_name(each.kind.as_str(), number),
+                    builtin::element_label(began, number),
+                )
+                .await
+                .map_err(|e| e.to_string()),
             Err(problem) => Err(problem),
         },
         Each::Graph(text) => {
             let graph = nested::inner(text, builtin::element_graph(node, began, number), Some(element));
             let left = async {
-                let id = nested::ended(cx, graph?, began, number).await?;
+                let graph = graph?;
+                let name = builtin::element_name(graph.name().as_str(), number);
+                let id = nested::ended(cx, graph, &name, began, number).await?;
                 settling.fetch_add(1, Ordering::Relaxed);
                 let left = nested::left(cx, id).await;
                 settling.fetch_sub(1, Ordering::Relaxed);
@@ -293,6 +332,8 @@ const CHAPTER: u32 = 250;
 const BLOCK_ELEMENTS: usize = 1_000;
 /// The same in bytes: far enough from the limit of what a step may leave.
 const BLOCK_BYTES: usize = 256 << 10;
+/// What is recorded around an output of an earlier try.
+const NUMBER_BYTES: usize = 12;
 /// Bytes of an element's error where failures are collected.
 const ERROR_BYTES_MAX: usize = 1 << 10;
 /// Characters of what is no list in the error that says so.

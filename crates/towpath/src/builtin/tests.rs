@@ -1,10 +1,12 @@
 //! A crash at every commit of a map, and of a graph in a graph, changes neither result nor journal.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath_core::builtin::{Come, Each, EachJob, Map, Nested, OnFailure, Progress, Scope};
+use towpath_core::replay::Entry;
 use towpath_core::{GraphEnd, Kind, Queue};
 
 use super::map::{Block, ELEMENTS};
@@ -32,9 +34,9 @@ fn raw(text: String) -> Box<RawValue> {
 fn harness(of: u32, map: Map, bad: Option<u32>) -> RunHarness<Map, Box<RawValue>, Failure> {
     let harness = RunHarness::new(MAP, map).stub(ELEMENTS, move |asked| {
         // A few at a time, so that there are several reads.
-        let numbers = asked.open.iter().copied().chain(asked.from..of).take(7);
+        let numbers = (asked.from..of).take(7);
         let elements = numbers.map(|number| raw(number.to_string())).collect();
-        Ok(Block { of, elements, queue: Queue::default() })
+        Ok(Block { of, elements, queue: Queue::default(), left: VecDeque::new(), tries: Vec::new() })
     });
     harness.child_job(
         move |job: Double| {
@@ -58,7 +60,7 @@ async fn a_map_bears_a_crash_at_every_commit() {
         let ended = all.run().await;
         let left = (0..of).map(|number| (2 * number).to_string()).collect::<Vec<_>>().join(",");
         assert_eq!(ended.result.as_ref().unwrap().get(), format!("[{left}]"));
-        assert_eq!(ended.published::<Progress>(), Some(Progress { of, done: of, failed: 0 }));
+        assert_eq!(ended.published::<Progress>(), Some(Progress { of, done: of, failed: 0, tries: vec![1] }));
         assert_eq!(ended.began.get("double").copied().unwrap_or_default(), of, "each is begun once");
         let fails = harness(20, map(concurrency), Some(11)).seed(seed);
         runs += fails.prove().await;
@@ -108,12 +110,28 @@ async fn an_element_whose_graph_has_ended_is_finished_in_its_chapter() {
 }
 
 #[tokio::test]
+async fn a_cancel_at_the_change_of_a_chapter_finds_the_elements_at_work() {
+    // An element ends each millisecond, and 250 of them make a chapter; what comes within a second may come any time.
+    let mut at_the_change = 0;
+    for after in 1_200..1_400 {
+        let run = harness(400, map(20), None).seed(after).cancel_after(Duration::from_millis(after)).run().await;
+        assert!(matches!(run.result, Err(RunError::Cancelled { .. })), "{:?}", run.result);
+        // The harness has looked that no child goes on.
+        let told = run.history.entries.iter().filter(|line| matches!(line, Entry::Done { .. })).count();
+        at_the_change += u32::from(!run.earlier.is_empty() && told < 30);
+    }
+    assert!(at_the_change > 10, "{at_the_change} cancels came so early in the second chapter");
+}
+
+#[tokio::test]
 async fn what_a_chapter_begins_with_may_be_anywhere_in_the_list() {
     let come = Come {
         began: 1,
         of: 12,
         next: 9,
-        open: vec![2, 5],
+        open: [2, 5].map(|number: u32| (number, raw(number.to_string()))).to_vec(),
+        queue: Queue::default(),
+        tries: Vec::new(),
         done: 7,
         failed: 0,
         left: (0..9)

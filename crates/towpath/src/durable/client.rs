@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use towpath_core::builtin;
 use towpath_core::replay::{Entry, OpKind};
 use towpath_core::store::{
     Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing, Start, Taken,
@@ -21,6 +22,7 @@ use super::function::Durable;
 use super::signal::Signal;
 use crate::client::Client;
 use crate::error::{Error, OutputError};
+use crate::held::Holds;
 use crate::random;
 
 /// A run that was started, by id; the types say how it ends.
@@ -206,12 +208,23 @@ impl Client {
     /// The children that a run has started and waits for, by its journal.
     async fn awaited_children(&self, run: &str, job: JobId) -> Result<Vec<Child>, Error> {
         let Some(history) = self.history(run).await? else { return Ok(Vec::new()) };
-        let Some(chapter) = self.inspect().job(job).await?.and_then(|detail| detail.run).map(|run| run.chapter) else {
-            return Ok(Vec::new());
-        };
+        let Some(detail) = self.inspect().job(job).await? else { return Ok(Vec::new()) };
+        let (kind, chapter) = (detail.line.kind, detail.run.map_or(1, |run| run.chapter));
+        let map = (kind.as_str() == builtin::MAP).then(|| history.header.input.decode::<builtin::Map>().ok()).flatten();
         let mut open = BTreeMap::new();
         for entry in history.entries {
             match entry {
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child && map.is_some() => {
+                    let child = map.as_ref().and_then(|map| builtin::held_by(job, chapter, map, &op));
+                    open.extend(child.map(|child| (pos, child)));
+                }
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child && kind.as_str() == builtin::GRAPH => {
+                    let graph = match self.holds(job).await? {
+                        Some(Holds::Graph(graph)) => graph,
+                        _ => builtin::inner_graph(job, chapter),
+                    };
+                    open.insert(pos, Child::Graph(graph));
+                }
                 Entry::Opened { pos, op, .. } if op.kind == OpKind::Child => {
                     // A graph has no version.
                     let child = match op.version {
@@ -226,7 +239,10 @@ impl Client {
                 _ => {}
             }
         }
-        Ok(open.into_values().collect())
+        let mut all: Vec<Child> = open.into_values().collect();
+        // What a chapter before has left at work it may not have asked for yet.
+        all.extend(map.iter().flat_map(|map| map.left_at_work(job)));
+        Ok(all)
     }
 
     /// A run that was started before, by its id; `None` if there is none. Its types are those of its function.

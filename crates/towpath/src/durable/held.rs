@@ -15,17 +15,19 @@ use super::function::Durable;
 use crate::failure::Failure;
 
 impl<'r> Cx<'r> {
-    /// Starts a job under its own id and waits for its output. `label` is the arrival that tells of its end.
+    /// Starts a job under its own id and waits for its output. `name` is what the journal calls it, and `label` is the arrival
+    /// that tells of its end.
     #[track_caller]
     pub(crate) fn held_job(
         &self,
         job: NewJob,
+        name: &str,
         label: Label,
     ) -> ChildBuilder<'r, Result<Box<RawValue>, ChildError<Failure>>> {
         let place = Location::caller();
         let what = || {
             let input = fingerprint(&*String::from_utf8_lossy(&job.input.bytes)).map_err(|e| e.problem)?;
-            let (name, version, child) = (job.kind.to_string(), job.version, Child::Job(job.id));
+            let (name, version, child) = (name.to_owned(), job.version.max(1), Child::Job(job.id));
             Ok(What { item: Item::job(job), child, name, version, input })
         };
         self.held(place, what(), label, decode_job::<Box<RawValue>>)
@@ -36,6 +38,7 @@ impl<'r> Cx<'r> {
     pub(crate) fn held_graph(
         &self,
         graph: PreparedGraph,
+        name: &str,
         label: Label,
     ) -> ChildBuilder<'r, Result<(), ChildError<Failure>>> {
         let place = Location::caller();
@@ -47,7 +50,7 @@ impl<'r> Cx<'r> {
             });
             let given = graph.input().map(|input| String::from_utf8_lossy(&input.bytes).into_owned());
             let input = fingerprint(&(nodes.collect::<Vec<_>>(), given)).map_err(|e| e.problem)?;
-            let (name, child) = (graph.name().as_str().to_owned(), Child::Graph(graph.id()));
+            let (name, child) = (name.to_owned(), Child::Graph(graph.id()));
             Ok(What { item: Item::Graph(Box::new(graph)), child, name, version: 0, input })
         };
         self.held(place, what(), label, decode_graph)

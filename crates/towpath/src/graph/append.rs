@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::PoisonError;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
     Condition, GraphId, GraphProblem, InvalidGraph, Label, NewAppend, NewJob, NodeName, PreparedAppend,
@@ -10,8 +12,10 @@ use towpath_core::{
 
 use super::builtin::name_runs;
 use super::edge::{Parent, sealed};
-use super::{Edge, GraphBuilder, Node, Parents, State};
+use super::{Edge, Graph, GraphBuilder, Node, Parents, State};
+use crate::builtin::{Each, ElementGraph, InnerGraph, WaitFor};
 use crate::client::Client;
+use crate::durable::Signal;
 use crate::error::Error;
 use crate::job::Job;
 
@@ -56,6 +60,29 @@ impl GraphAppend {
     /// Adds a node whose job was put together by hand.
     pub fn node_new(&self, name: impl AsRef<str>, job: NewJob) -> Node<'_, ()> {
         self.builder.node_new(name, job)
+    }
+
+    /// Adds a node that waits for a signal, as [`GraphBuilder::wait_for`].
+    pub fn wait_for<T>(&self, name: impl AsRef<str>, signal: Signal<T>) -> Node<'_, WaitFor<T>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        self.builder.wait_for(name, signal)
+    }
+
+    /// Adds a node that runs a graph, as [`GraphBuilder::inner`].
+    pub fn inner(&self, name: impl AsRef<str>, graph: &Graph) -> Node<'_, InnerGraph> {
+        self.builder.inner(name, graph)
+    }
+
+    /// Adds a node that does a job for each element of a list, as [`GraphBuilder::each`].
+    pub fn each<R: Job>(&self, name: impl AsRef<str>, over: &str) -> Node<'_, Each<R>> {
+        self.builder.each(name, over)
+    }
+
+    /// Adds a node that runs a graph for each element of a list, as [`GraphBuilder::each_graph`].
+    pub fn each_graph(&self, name: impl AsRef<str>, over: &str, graph: &Graph) -> Node<'_, Each<ElementGraph>> {
+        self.builder.each_graph(name, over, graph)
     }
 
     /// A node that the graph has already, as a parent of new ones. The store looks for it: one that is not there is refused.

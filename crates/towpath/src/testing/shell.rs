@@ -171,6 +171,12 @@ impl<'p> Shell<'p> {
                 continue;
             }
             if let Some(end) = ended {
+                let left: Vec<String> = self.children.at_work().map(|pos| pos.to_string()).collect();
+                assert!(
+                    left.is_empty(),
+                    "the run has ended while children go on, of the operations {}",
+                    left.join(", ")
+                );
                 return end;
             }
             let commands = self.start_children(commands, &mut live);

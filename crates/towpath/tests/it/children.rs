@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use towpath::core::store::Child;
 use towpath::core::{GraphEnd, State};
 use towpath::durable::{ChildError, Race2};
+use towpath::inspect::GraphFilter;
 use towpath::testing::RunHarness;
 use towpath::{
     Client, Context, Cx, Durable, End, Failure, Graph, Job, JobHandle, RunError, Signal, Step, StepCx, Worker,
@@ -20,6 +21,7 @@ on_every_store!(
     a_child_under_an_id_that_is_taken_is_an_error_of_its_parent,
     a_cancel_reaches_the_children_before_anything_is_undone,
     a_child_that_lost_a_race_is_cancelled,
+    a_wait_in_a_graph_of_a_run_is_named_by_that_graph,
     a_detached_child_outlives_its_parent,
     a_terminated_run_leaves_no_child_behind,
 );
@@ -117,7 +119,7 @@ async fn starts(cx: Cx<'_>, (): ()) -> Result<Child, Failure> {
 
 fn worker(client: &Client) -> WorkerHandle {
     let worker = Worker::builder(client).handle(double).durable(LEAF).durable(ALL).durable(ERRORS).durable(WAITS);
-    worker.durable(RACES).durable(STARTS).start().unwrap()
+    worker.durable(RACES).durable(STARTS).durable(ASKS).start().unwrap()
 }
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -187,6 +189,26 @@ async fn a_child_that_lost_a_race_is_cancelled(subject: Subject) {
     let run = client.start(RACES, "races", &()).await.unwrap();
     assert_eq!(client.result(&run).await.unwrap(), "the step");
     assert_eq!(state_of(client, "races.1.1").await, Some(State::Ended(End::Cancelled)), "its run waits for that");
+    worker.shutdown().await;
+}
+
+const ASKS: Durable<(), (), Failure> = Durable::new("asks", 1, MINUTE, &asks);
+async fn asks(cx: Cx<'_>, (): ()) -> Result<(), Failure> {
+    let graph = Graph::builder("asks");
+    graph.wait_for("go", GO);
+    cx.graph(&graph.build()?).await?;
+    Err(Failure::revoke("it was not meant so"))
+}
+
+async fn a_wait_in_a_graph_of_a_run_is_named_by_that_graph(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let run = client.start(ASKS, "asks", &()).await.unwrap();
+    let graphs = async || client.inspect().graphs(GraphFilter::All, Client::first_page(10)).await.unwrap();
+    until("the graph is there", async || !graphs().await.is_empty()).await;
+    client.signal_node(graphs().await[0].id, "go", GO, &()).await.unwrap();
+    let Err(RunError::Cancelled { cause }) = client.result(&run).await else { panic!("it is not cancelled") };
+    assert!(cause.unwrap().to_string().contains("it was not meant so"));
     worker.shutdown().await;
 }
 

@@ -20,9 +20,13 @@ on_every_store!(
     a_node_ends_as_its_graph_ends,
     a_cancel_of_the_outer_graph_reaches_the_inner_one,
     a_node_and_its_graph_are_seen_from_each_other,
-    a_node_that_is_retried_begins_anew,
+    a_node_that_is_retried_retries_its_graph,
+    a_graph_that_was_retried_by_itself_is_taken_as_it_is,
+    a_map_that_is_retried_does_only_what_had_not_succeeded,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
+    ten_thousand_elements_leave_their_outputs_in_order,
+    a_map_goes_on_whenever_its_workers_leave,
     a_map_never_has_more_elements_at_work_than_it_may,
     an_element_begins_when_any_other_has_ended,
     the_first_failure_of_an_element_fails_the_node_and_cancels_the_others,
@@ -30,6 +34,8 @@ on_every_store!(
     what_is_no_list_or_too_much_fails_the_node,
     a_graph_for_each_element_has_the_element_as_its_input,
     a_cancel_reaches_the_elements_at_work,
+    nodes_that_hold_more_are_appended_like_others,
+    what_is_terminated_leaves_no_child_behind,
     a_map_of_json_puts_its_elements_into_the_input,
 );
 
@@ -56,6 +62,12 @@ struct Double(u32);
 #[serde(transparent)]
 struct Hold(u32);
 
+/// Fails if it is 3 and nobody has mended that.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "tried", output = u32, attempts = 1)]
+#[serde(transparent)]
+struct Tried(u32);
+
 /// Who is at work, and who may end.
 #[derive(Default)]
 struct Floor {
@@ -73,7 +85,13 @@ fn worker(client: &Client) -> WorkerHandle {
 }
 
 fn worker_on(client: &Client, floor: Arc<Floor>) -> WorkerHandle {
+    let tried = Arc::clone(&floor);
     Worker::builder(client)
+        .handle(move |job: Tried, _| {
+            tried.begun.fetch_add(1, Ordering::SeqCst);
+            let is_mended = job.0 != 3 || tried.from.load(Ordering::SeqCst) > 0;
+            async move { if is_mended { Ok(10 * job.0) } else { Err(Failure::permanent("not yet")) } }
+        })
         .handle(|job: Echo, _| async move {
             if job.0 == json!("bad") { Err(Failure::permanent("it is bad")) } else { Ok(job.0) }
         })
@@ -228,37 +246,86 @@ async fn a_node_and_its_graph_are_seen_from_each_other(subject: Subject) {
     let of = holder.node.unwrap();
     assert_eq!((holder.id, of.graph, of.name.as_str()), (inner, graph.id(), "inner"));
     assert_eq!(client.holder(graph.id()).await.unwrap(), None, "it was enqueued by itself");
-    let progress = builtin::Progress { of: 3, done: 3, failed: 1 };
+    let progress = builtin::Progress { of: 3, done: 3, failed: 1, tries: vec![1] };
     assert_eq!(client.holds(each).await.unwrap(), Some(Holds::Elements(progress)));
     worker.shutdown().await;
 }
 
-async fn a_node_that_is_retried_begins_anew(subject: Subject) {
+async fn a_map_that_is_retried_does_only_what_had_not_succeeded(subject: Subject) {
     let client = &subject.client;
     let floor = Arc::<Floor>::default();
-    floor.below.store(u32::MAX, Ordering::SeqCst);
     let worker = worker_on(client, Arc::clone(&floor));
-    let bad = Graph::builder("bad");
-    bad.node("x", &Echo(json!("bad")));
-    let graph = Graph::builder("outer");
-    let inner = graph.inner("inner", &bad.build().unwrap()).may_fail();
-    let each = graph.each::<Hold>("each", "[1, 2]").after(inner.finished());
-    graph.each::<Double>("bad", "[1, 100]").after(each);
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let graph = Graph::builder("tried");
+    let each = graph.each::<Tried>("each", "[1, 2, 3, 4, 5, 6]").concurrency(1).job();
     let graph = graph.enqueue(client).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let (inner, bad) = (node(client, graph.id(), "inner").await.0, node(client, graph.id(), "bad").await.0);
-    let Some(Holds::Graph(first)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
     client.retry_graph(graph.id()).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let Some(Holds::Graph(second)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
-    assert_ne!(first, second);
-    for inner in [first, second] {
-        assert_eq!(client.wait_graph(inner).await.unwrap(), GraphEnd::Failed);
-    }
-    let begun = client.inspect().job(bad).await.unwrap().unwrap().run.unwrap().chapter;
-    let elements = async |began| client.inspect().job(builtin::element_job(bad, began, 1)).await.unwrap();
-    assert!(elements(1).await.is_some() && elements(begun).await.is_some() && begun > 1, "all elements again");
-    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "what has succeeded is not done again");
+    assert_eq!(begun(), 4, "1, 2 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(client.output(&each).await.unwrap(), [10, 20, 30, 40, 50, 60]);
+    assert_eq!(begun(), 8, "3 to 6");
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 14, "it had succeeded as a whole, so all of it was to be done again");
+    worker.shutdown().await;
+}
+
+async fn a_node_that_is_retried_retries_its_graph(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(1)).then("b", &Tried(3)).then("c", &Tried(5));
+    let graph = Graph::builder("outer");
+    graph.inner("inner", &inner.build().unwrap()).then("after", &Given);
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let holder = node(client, graph.id(), "inner").await.0;
+    let held = async || match client.holds(holder).await.unwrap() {
+        Some(Holds::Graph(graph)) => graph,
+        other => panic!("it holds {other:?}"),
+    };
+    let inner = held().await;
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    assert_eq!((held().await, begun()), (inner, 3), "1 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!((held().await, begun()), (inner, 5), "3 and 5");
+    assert_eq!(client.inspect().graph(inner).await.unwrap().unwrap().line.generation, 3);
+    assert_eq!(output(client, graph.id(), "after").await["above"]["inner"], json!({ "c": 50 }));
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 8, "it had succeeded, so it is done again as a whole");
+    assert_ne!(held().await, inner);
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_was_retried_by_itself_is_taken_as_it_is(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(3));
+    let inner = inner.build().unwrap();
+    let graph = Graph::builder("outer").input(&1);
+    graph.inner("inner", &inner).input_from("input");
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let held = builtin::inner_graph(node(client, graph.id(), "inner").await.0, 1);
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(held).await.unwrap();
+    assert_eq!(client.wait_graph(held).await.unwrap(), GraphEnd::Succeeded);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await, json!({ "a": 30 }));
+    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "it is not done again");
     worker.shutdown().await;
 }
 
@@ -313,6 +380,51 @@ async fn a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements(subject: S
     let jobs = client.inspect().job(builtin::element_job(each, 1, 699)).await.unwrap().unwrap();
     assert_eq!(jobs.line.state, SUCCEEDED);
     worker.shutdown().await;
+}
+
+async fn ten_thousand_elements_leave_their_outputs_in_order(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let graph = Graph::builder("many").input(&(0..10_000).map(|n| 2 * n + 1).collect::<Vec<u32>>());
+    let each = graph.each::<Double>("each", "input").concurrency(1_000).job();
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    let left = client.output(&each).await.unwrap();
+    assert!(left.iter().copied().eq((0..10_000).map(|n| 4 * n + 2)), "{} outputs", left.len());
+    let run = client.inspect().job(each.id()).await.unwrap().unwrap().run.unwrap();
+    assert!(run.entries < 10_000, "{} lines to be rebuilt from", run.entries);
+    worker.shutdown().await;
+}
+
+async fn a_map_goes_on_whenever_its_workers_leave(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.below.store(u32::MAX, Ordering::SeqCst);
+    let graph = Graph::builder("holds");
+    let list = graph.node("list", &Echo(json!((0..400).collect::<Vec<u32>>())));
+    let each = graph.each::<Hold>("each", "outputs.list").after(list).concurrency(20).job();
+    let graph = graph.enqueue(client).await.unwrap();
+    let mut workers = 0;
+    // Each stays until it has done some, and goes at whatever commit that is.
+    while client.inspect().graph(graph.id()).await.unwrap().unwrap().line.end.is_none() {
+        let before = floor.begun.load(Ordering::SeqCst);
+        let worker = worker_on(client, Arc::clone(&floor));
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let is_over = client.inspect().graph(graph.id()).await.unwrap().unwrap().line.end.is_some();
+            if is_over || floor.begun.load(Ordering::SeqCst) >= before + 7 {
+                break;
+            }
+            assert!(Instant::now() < end, "nothing goes on: {before} have begun");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        worker.shutdown().await;
+        workers += 1;
+    }
+    assert_eq!(client.output(&each).await.unwrap(), (0..400).collect::<Vec<u32>>());
+    let begun = floor.begun.load(Ordering::SeqCst);
+    assert_eq!(begun, 400, "what was begun was brought to its end by the worker that began it");
+    assert!(workers > 1, "{workers} workers prove nothing");
 }
 
 async fn a_map_never_has_more_elements_at_work_than_it_may(subject: Subject) {
@@ -446,6 +558,54 @@ async fn a_cancel_reaches_the_elements_at_work(subject: Subject) {
         assert_eq!(job.line.state, CANCELLED, "element {element} had ended before its node did");
     }
     assert_eq!(floor.begun.load(Ordering::SeqCst), 3);
+    worker.shutdown().await;
+}
+
+async fn what_is_terminated_leaves_no_child_behind(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    floor.from.store(u32::MAX, Ordering::SeqCst);
+    let worker = worker_on(client, Arc::clone(&floor));
+    let waits = Graph::builder("waits");
+    waits.wait_for("go", GO);
+    let graph = Graph::builder("holds");
+    graph.each::<Hold>("each", "[1, 2, 3, 4, 5]").concurrency(3);
+    graph.inner("inner", &waits.build().unwrap());
+    let graph = graph.enqueue(client).await.unwrap();
+    let (each, inner) = (node(client, graph.id(), "each").await.0, node(client, graph.id(), "inner").await.0);
+    let waits = builtin::inner_graph(inner, 1);
+    until("three are at work", async || floor.at_work.load(Ordering::SeqCst) == 3).await;
+    until("the inner graph is there", async || client.inspect().graph(waits).await.unwrap().is_some()).await;
+    for name in ["each", "inner"] {
+        client.terminate_run(&format!("{}/{name}", graph.id()), "ann", "not today").await.unwrap();
+    }
+    assert_eq!(client.wait_graph(waits).await.unwrap(), GraphEnd::Cancelled);
+    for element in 0..3 {
+        client.wait(builtin::element_job(each, 1, element)).await.unwrap();
+    }
+    assert_eq!(floor.at_work.load(Ordering::SeqCst), 0);
+    worker.shutdown().await;
+}
+
+async fn nodes_that_hold_more_are_appended_like_others(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let graph = Graph::builder("grows");
+    graph.node("list", &Echo(json!([1, 2])));
+    let graph = graph.enqueue(client).await.unwrap();
+    let inner = Graph::builder("inner");
+    inner.node("last", &Given);
+    let inner = inner.build().unwrap();
+    let append = Graph::append(graph.id());
+    let list = append.existing("list");
+    let each = append.each::<Double>("each", "outputs.list").after(&list);
+    append.inner("inner", &inner).input_from("outputs.each").after(each);
+    append.wait_for("ask", GO);
+    append.enqueue(client).await.unwrap();
+    client.signal_node(graph.id(), "ask", GO, &"yes".to_owned()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await["last"]["input"], json!([2, 4]));
+    assert_eq!(output(client, graph.id(), "ask").await, json!("yes"));
     worker.shutdown().await;
 }
 

@@ -369,7 +369,12 @@ impl Model {
     fn could_be_spared(&self, at: usize) -> bool {
         let with_it = self.nodes.iter().filter(|node| node.write == self.nodes[at].write);
         let mut children = with_it.filter(|node| node.parents.iter().any(|(parent, _)| *parent == at)).peekable();
-        let could = |child: &Node| child.at_least.is_some_and(|need| (need as usize) < child.parents.len());
+        // What asks for its failure makes use of it, and spares nothing.
+        let wants = |child: &Node| {
+            child.parents.iter().any(|(parent, on)| *parent == at && matches!(on, On::Failed | On::Finished))
+        };
+        let could =
+            |child: &Node| child.at_least.is_some_and(|need| (need as usize) < child.parents.len()) && !wants(child);
         children.peek().is_some() && children.all(could)
     }
 }

@@ -2,7 +2,7 @@
 
 use towpath_core::replay::{Command, Entry, Lost, Pos};
 use towpath_core::store::{Child, Enqueue, Item, Refusal};
-use towpath_core::{RunId, StoreErrorKind};
+use towpath_core::{RunId, StoreErrorKind, cancel_jobs, defaults};
 
 use super::{Driver, Step, later};
 use crate::client::Client;
@@ -32,11 +32,8 @@ impl Driver {
             let rest = starts.split_off(within_a_batch(&starts));
             self.enqueue_children(std::mem::replace(&mut starts, rest)).await?;
         }
-        for lost in lost {
-            if !self.live.has_arrived(&lost.label) {
-                cancel_child(&self.client, &self.run.id, lost.child).await?;
-            }
-        }
+        let left = lost.into_iter().filter(|lost| !self.live.has_arrived(&lost.label)).map(|lost| lost.child);
+        cancel_children(&self.client, &self.run.id, left.collect()).await?;
         Ok(others)
     }
 
@@ -64,15 +61,27 @@ impl Driver {
     }
 }
 
-/// Asks a child to cancel. One that has ended, or was refused, stays as it is.
-async fn cancel_child(client: &Client, run: &RunId, child: Child) -> Step<()> {
-    let (actor, reason) = ("towpath", format!("the run {run} does not wait for it any more"));
-    let asked = match child {
-        Child::Job(job) => client.cancel(job, actor, &reason).await.map(|_| ()),
-        Child::Graph(graph) => client.cancel_graph(graph, actor, &reason).await.map(|_| ()),
-    };
-    asked.map_err(|error| later(&error))
+/// Asks children to cancel, many jobs in one transaction. Those that have ended, or were refused, stay as they are.
+async fn cancel_children(client: &Client, run: &RunId, children: Vec<Child>) -> Step<()> {
+    let (actor, reason) = (defaults::ACTOR, format!("the run {run} does not wait for it any more"));
+    let mut jobs = Vec::new();
+    for child in children {
+        match child {
+            Child::Job(job) => jobs.push(job),
+            Child::Graph(graph) => {
+                client.cancel_graph(graph, actor, &reason).await.map_err(|error| later(&error))?;
+            }
+        }
+    }
+    for batch in jobs.chunks(CANCELS_MAX) {
+        let order = cancel_jobs(batch.iter().copied(), actor, &reason);
+        client.store().apply(order).await.map_err(|error| later(&error))?;
+    }
+    Ok(())
 }
+
+/// Jobs that one transaction cancels at most: short transactions.
+const CANCELS_MAX: usize = 100;
 
 /// How many of these go into one batch: half of what is allowed, or one.
 fn within_a_batch(starts: &[(Pos, ChildWork)]) -> usize {

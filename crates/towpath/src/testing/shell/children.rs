@@ -100,20 +100,30 @@ impl Shell<'_> {
     pub(super) fn start_children(&mut self, commands: Vec<Command>, live: &mut Live<RunEnd>) -> Vec<Command> {
         let (children, others): (Vec<_>, Vec<_>) =
             commands.into_iter().partition(|command| command.work.is::<ChildWork>());
-        for Command { pos, ident, work, .. } in children {
+        for Command { pos, work, .. } in children {
             let Ok(work) = work.downcast::<ChildWork>() else { continue };
             if let Some(outcome) = work.detached {
                 live.completed(pos, self.now, outcome);
                 continue;
             }
             if !self.children.has(pos, &work.label) {
-                *self.began.entry(ident.name.to_string()).or_default() += 1;
-                let (label, end) = (work.label, end_of(self.plan, &ident.name, &work.item));
+                let name = name_of(&work.item);
+                *self.began.entry(name.to_owned()).or_default() += 1;
+                let (end, label) = (end_of(self.plan, name, &work.item), work.label);
                 self.children.at_work.insert(label.clone(), Child { pos, label, end });
             }
             self.pending.push(Entry::Started { pos });
         }
         others
+    }
+}
+
+/// By what a test says how it ends: the kind of a job, the function of a run, the name of a graph.
+fn name_of(item: &Item) -> &str {
+    match item {
+        Item::Job(job) => job.kind.as_str(),
+        Item::Graph(graph) => graph.name().as_str(),
+        _ => "",
     }
 }
 
