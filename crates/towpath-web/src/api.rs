@@ -41,6 +41,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/runs/{id}", get(read::run))
         .route("/api/runs/{id}/journal", get(read::journal))
         .route("/api/runs/{id}/signals", get(read::signals).post(act::signal))
+        .route("/api/runs/{id}/streams/{name}", get(read::stream))
+        .route("/api/runs/{id}/updates", post(act::update))
         .route("/api/runs/{id}/cancel", post(act::cancel_run))
         .route("/api/runs/{id}/terminate", post(act::terminate_run))
         .route("/api/runs/{id}/pause", post(act::pause_run))

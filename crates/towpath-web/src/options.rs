@@ -108,7 +108,7 @@ pub enum Part {
     Signal,
     /// What a line of a journal holds.
     Journal,
-    /// What a run has published.
+    /// What a run has published, answered to an update, or written into a stream.
     Published,
 }
 

@@ -1,14 +1,19 @@
 //! What people do: each an order to the store in the name of who asks. The API and the pages come here.
 
+use std::future::IntoFuture;
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::store::{Arrival, Change, Delivery, Order};
 use towpath::core::{self, Label, Requeue, RunId};
-use towpath::{Changed, GraphId, JobId, Payload, RetryError};
+use towpath::{Changed, GraphId, JobId, Payload, RetryError, UpdateError};
 
 use crate::app::Ctx;
-use crate::options::Action;
+use crate::look;
+use crate::options::{Action, Part};
 use crate::problem::{Code, Problem};
+use crate::shape::{Answered, Shown};
 
 /// Longest reason that is recorded, in bytes.
 const REASON_BYTES_MAX: usize = 2_000;
@@ -179,6 +184,46 @@ pub(crate) async fn signal(ctx: &Ctx, run: &str, signal: ToSend<'_>) -> Result<D
         Some(Err(refusal)) => return Err(refusal.into()),
     };
     Ok(Done { id: run.to_owned(), outcome, message })
+}
+
+/// An update to be sent.
+pub(crate) struct ToAsk<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) payload: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// How long an answer is waited for if nothing is said, and at most: proxies cut requests that take longer.
+const ANSWER_WITHIN: (u64, u64) = (10_000, 60_000);
+
+pub(crate) async fn update(ctx: &Ctx, run: &str, ask: ToAsk<'_>) -> Result<Answered, Problem> {
+    ctx.allow(Action::Signal)?;
+    let (default, most) = ANSWER_WITHIN;
+    let within = ask.timeout_ms.unwrap_or(default);
+    if within > most {
+        return Err(Problem::invalid(format!("timeout_ms: at most {most}; ask again with the same id for longer")));
+    }
+    let client = &ctx.app.client;
+    let detail = look::run(client, run).await?;
+    let Some(id) = detail.run.map(|run| run.id) else { return Err(Problem::not_found("run", run)) };
+    let update = client.update_named::<_, Box<RawValue>>(id.as_str(), ask.name, ask.payload.unwrap_or(RawValue::NULL));
+    let update = ask.id.into_iter().fold(update, |update, id| update.id(id));
+    let Ok(answered) = tokio::time::timeout(Duration::from_millis(within), update.into_future()).await else {
+        let problem = Problem::new(Code::Unavailable, format!("run {id} has not answered within {within} ms"));
+        return Err(problem.help("ask again with the same id, or look at what the run waits for"));
+    };
+    match answered {
+        Ok(answer) => {
+            let answer = Shown::of_json(ctx, &detail.line.kind, Part::Published, answer.get());
+            Ok(Answered { answer })
+        }
+        Err(UpdateError::Send(error)) => Err(error.into()),
+        Err(UpdateError::Store(error)) => Err(error.into()),
+        Err(UpdateError::Unknown { run }) => Err(Problem::not_found("run", &run)),
+        Err(error @ UpdateError::Ended { .. }) => Err(Problem::new(Code::Conflict, error.to_string())),
+        Err(error) => Err(Problem::new(Code::Internal, error.to_string())),
+    }
 }
 
 /// A reason as it is recorded.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
+use towpath::core::store;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
     NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
@@ -252,6 +253,29 @@ impl Signal {
             at: instant(line.at),
         }
     }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct StreamLine {
+    number: String,
+    payload: Shown,
+    at: Option<String>,
+}
+
+impl StreamLine {
+    pub(crate) fn of(ctx: &Ctx, kind: &Kind, line: &store::StreamLine) -> Self {
+        Self {
+            number: line.number.to_string(),
+            payload: Shown::of(ctx, kind, Part::Published, &line.payload),
+            at: instant(line.at),
+        }
+    }
+}
+
+/// What a run has answered.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answered {
+    pub(crate) answer: Shown,
 }
 
 #[derive(Debug, Serialize)]

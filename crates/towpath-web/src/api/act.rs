@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath::JobId;
 
@@ -15,7 +15,7 @@ use super::{json, read_body};
 use crate::app::Ctx;
 use crate::look;
 use crate::options::Action;
-use crate::orders::{self, Done, Requeued, ToSend};
+use crate::orders::{self, Requeued, ToAsk, ToSend};
 use crate::problem::Problem;
 
 #[derive(Debug, Default, Deserialize)]
@@ -32,10 +32,20 @@ struct Signal {
     dedup: Option<String>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Update {
+    name: String,
+    payload: Option<Box<RawValue>>,
+    id: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
 /// Does an order, or answers as the first time if its key has been seen.
-async fn once<F>(ctx: &Ctx, headers: &HeaderMap, uri: &Uri, body: &Bytes, order: F) -> Response
+async fn once<F, T>(ctx: &Ctx, headers: &HeaderMap, uri: &Uri, body: &Bytes, order: F) -> Response
 where
-    F: Future<Output = Result<Done, Problem>>,
+    F: Future<Output = Result<T, Problem>>,
+    T: Serialize,
 {
     let key = match Key::of(headers, &ctx.user, uri.path(), body) {
         Ok(Some(key)) => key,
@@ -45,7 +55,7 @@ where
     ctx.app.answers.once(key, async { answer(order.await) }).await
 }
 
-fn answer(done: Result<Done, Problem>) -> Response {
+fn answer(done: Result<impl Serialize, Problem>) -> Response {
     match done {
         Ok(done) => json(&done),
         Err(problem) => problem.into_response(),
@@ -185,6 +195,18 @@ pub(super) async fn signal(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap,
         let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
         let dedup = signal.dedup.as_deref().or(key);
         orders::signal(&ctx, &id, ToSend { name: &signal.name, payload: signal.payload.as_deref(), dedup }).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+/// An idempotency key is the id of the update too, if it has none of its own: the function is asked once then, and who asks
+/// again after it was not answered in time is given its answer.
+pub(super) async fn update(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {
+    let order = async {
+        let Update { name, payload, id: update_id, timeout_ms } = read_body(&headers, &body)?;
+        let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+        let (payload, id_of_update) = (payload.as_deref(), update_id.as_deref().or(key));
+        orders::update(&ctx, &id, ToAsk { name: &name, payload, id: id_of_update, timeout_ms }).await
     };
     once(&ctx, &headers, &uri, &body, order).await
 }

@@ -4,6 +4,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
+use towpath::core::Label;
 use towpath::core::store::{JobLine, JobShape};
 use towpath::inspect::JobDetail;
 
@@ -12,7 +13,7 @@ use crate::app::Ctx;
 use crate::look::{self, JobQuery, PageQuery, Workers};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
+use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -138,6 +139,23 @@ pub(super) async fn signals(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     let lines = ctx.app.client.store().inbox(run.id.clone(), after, limit).await?;
     let next = next(&lines, limit, |line| line.seq);
     Ok(json(&List { items: lines.iter().map(|line| Signal::of(&ctx, &detail.line.kind, line)).collect(), next }))
+}
+
+pub(super) async fn stream(
+    ctx: Ctx,
+    Path((id, name)): Path<(String, String)>,
+    query: Asked<PageQuery>,
+) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let after =
+        query.after()?.map_or(Ok(0), u64::try_from).map_err(|_| Problem::invalid("after: no line of a stream"))?;
+    let limit = query.limit()?;
+    let name = Label::new(&name).map_err(|e| Problem::invalid(format!("name: {e}")))?;
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let lines = ctx.app.client.store().stream(run.id.clone(), name.to_string(), after, limit).await?;
+    let next = next(&lines, limit, |line| i64::try_from(line.number).unwrap_or(i64::MAX));
+    Ok(json(&List { items: lines.iter().map(|line| StreamLine::of(&ctx, &detail.line.kind, line)).collect(), next }))
 }
 
 pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {

@@ -1,8 +1,10 @@
 //! The API's views and orders; every answer is held against the description by the site itself.
 
+use std::time::Duration;
+
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use towpath::{Client, JobState};
+use towpath::{Client, Cx, Durable, Failure, JobState, Stream, Update, Worker};
 use towpath_web::{Action, Part, User, WebOptions};
 
 use crate::site::Site;
@@ -16,6 +18,7 @@ on_every_store!(
     orders_are_carried_out_and_recorded,
     an_idempotency_key_makes_one_order_of_two,
     a_signal_is_sent_once_per_key,
+    a_run_is_asked_and_its_streams_are_read,
     a_run_is_paused_and_resumed,
     what_is_wrong_is_named,
     payloads_are_hidden_or_replaced_where_asked,
@@ -165,6 +168,68 @@ async fn a_signal_is_sent_once_per_key(subject: Subject) {
     let inbox = subject.client.store().inbox(id, i64::MIN, 10).await.unwrap();
     assert_eq!(inbox.len(), 1);
     assert_eq!(inbox[0].payload.decode::<u64>(), Ok(u64::MAX));
+}
+
+const ADD: Update<u64, u64> = Update::new("add");
+const SUMS: Stream<u64> = Stream::new("sums");
+const TALLY: Durable<u64, u64, Failure> = Durable::new("tally", 1, Duration::from_secs(600), &tally);
+async fn tally(cx: Cx<'_>, mut sum: u64) -> Result<u64, Failure> {
+    loop {
+        let (n, reply) = cx.update(ADD).await;
+        if n == 0 {
+            return Ok(sum);
+        }
+        sum += n;
+        cx.emit(SUMS, &sum);
+        reply.send(&sum);
+    }
+}
+
+async fn a_run_is_asked_and_its_streams_are_read(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(TALLY).start().unwrap();
+    client.start(TALLY, "t/1", &0).await.unwrap();
+    let site = site(client);
+    let (asks, streams) = ("/api/runs/t%2F1/updates", "/api/runs/t%2F1/streams/sums");
+    assert_eq!(site.json(streams).await, json!({ "items": [], "next": null }));
+    let answered = site.post(asks, json!({ "name": "add", "payload": u64::MAX - 1 })).await;
+    assert_eq!(answered.json(), json!({ "answer": { "json": u64::MAX - 1 } }));
+    for _ in 0..2 {
+        let answered = site.post(asks, json!({ "name": "add", "payload": 1, "id": "once" })).await;
+        assert_eq!(answered.json(), json!({ "answer": { "json": u64::MAX } }), "it is asked once");
+    }
+    assert_eq!(site.post(asks, json!({ "name": "add", "payload": 0, "id": "" })).await.code(), "invalid");
+    let first = site.json(&format!("{streams}?limit=1")).await;
+    let line = &first["items"][0];
+    assert_eq!((&line["number"], &line["payload"]), (&json!("1"), &json!({ "json": u64::MAX - 1 })));
+    let rest = site.json(&format!("{streams}?after={}", first["next"].as_str().unwrap())).await;
+    assert_eq!((&rest["items"][0]["number"], rest["items"].as_array().unwrap().len()), (&json!("2"), 1));
+    assert_eq!(rest["next"], json!(null));
+
+    // Who asks again with the key of what was not answered in time is given the answer, by another server too.
+    worker.shutdown().await;
+    let keyed = || Site::new(client, WebOptions::default()).with("idempotency-key", "last");
+    let late = keyed().post(asks, json!({ "name": "add", "payload": 0, "timeout_ms": 0 })).await;
+    assert_eq!((late.status.as_u16(), late.code().as_str()), (503, "unavailable"), "{}", late.body);
+    let worker = Worker::builder(client).durable(TALLY).start().unwrap();
+    let ended = keyed().post(asks, json!({ "name": "add", "payload": 0, "timeout_ms": 60_000 })).await;
+    assert_eq!((ended.status.as_u16(), ended.code().as_str()), (409, "conflict"), "{}", ended.body);
+    let refused = [
+        (asks, json!({ "name": "add", "timeout_ms": 60_001 }), "invalid"),
+        (asks, json!({ "name": "no name" }), "invalid"),
+        ("/api/runs/nobody/updates", json!({ "name": "add" }), "not_found"),
+    ];
+    for (path, body, code) in refused {
+        assert_eq!(site.post(path, body.clone()).await.code(), code, "{path} {body}");
+    }
+    for (path, code) in [
+        ("/api/runs/t%2F1/streams/no%20name", "invalid"),
+        ("/api/runs/t%2F1/streams/sums?after=-1", "invalid"),
+        ("/api/runs/nobody/streams/sums", "not_found"),
+    ] {
+        assert_eq!(site.get(path).await.code(), code, "{path}");
+    }
+    worker.shutdown().await;
 }
 
 async fn a_run_is_paused_and_resumed(subject: Subject) {

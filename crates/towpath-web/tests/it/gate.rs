@@ -56,6 +56,7 @@ async fn each_action_is_allowed_by_itself_and_in_the_name_of_who_asks() {
         format!("/api/jobs/{job}/terminate"),
         format!("/api/graphs/{}/cancel", Client::new_graph_id()),
         "/api/runs/r/signals".to_owned(),
+        "/api/runs/r/updates".to_owned(),
         "/api/runs/r/pause".to_owned(),
         "/api/runs/r/resume".to_owned(),
     ] {

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Ident, OpKind, Ops, Outcome, Request, Wants};
-use towpath_core::store::{Asked, Asking, Showing};
+use towpath_core::store::{Asked, Asking, Refusal, Showing};
 use towpath_core::{EncodeError, JobId, Label, RunId, State, StoreError};
 
 use super::cx::{Cx, decoded, show};
@@ -237,6 +237,13 @@ impl<O: DeserializeOwned> UpdateBuilder<'_, O> {
         let run = RunId::new(&self.run).map_err(send)?;
         let update = Label::new(&self.update).map_err(send)?;
         let asking = match &self.id {
+            Some(id) if id.is_empty() => {
+                let problem = format!(
+                    "the id of update {} to run {run} is empty: leave it out, or name the request",
+                    self.update
+                );
+                return Err(send(Refusal::Invalid { problem }));
+            }
             Some(id) => Asking::named(update, id),
             None => Asking::once(update, &crate::random::job_id().to_string()),
         };
