@@ -25,6 +25,7 @@ mod schedules;
 mod schema;
 mod serve;
 mod signal;
+mod stream;
 mod top;
 mod update;
 mod workers;
@@ -66,6 +67,7 @@ enum Command {
     Runs(runs::Runs),
     Signal(signal::SignalCommand),
     Update(update::UpdateCommand),
+    Stream(stream::StreamCommand),
     History(history::HistoryCommand),
     Audit(audit::Audit),
     Schema(schema::Schema),
@@ -99,6 +101,7 @@ impl Cli {
             Command::Runs(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::Update(command) => command.run().await,
+            Command::Stream(command) => command.run().await,
             Command::History(command) => command.run().await,
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),

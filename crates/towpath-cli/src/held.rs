@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use towpath::core::builtin::Progress;
 use towpath::core::store::{GraphDetail, JobLine};
 use towpath::{Client, Holds, JobId};
 
@@ -48,7 +49,9 @@ impl Held {
             for (node, line) in nodes.iter_mut().zip(&detail.nodes) {
                 node["holds"] = match self.nodes.get(&line.job) {
                     Some(Holds::Graph(graph)) => json!({ "graph": graph }),
-                    Some(Holds::Elements(progress)) => json!({ "elements": progress }),
+                    Some(Holds::Elements(Progress { of, done, failed, .. })) => {
+                        json!({ "elements": { "of": of, "done": done, "failed": failed } })
+                    }
                     _ => Value::Null,
                 };
             }

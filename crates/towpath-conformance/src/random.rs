@@ -403,7 +403,12 @@ impl RandomScript {
             text.push_str(&format!(" journal=[{},{{\"at\":2}}]", self.chance.below(9)));
         }
         if self.chance.percent(if is_run { 30 } else { 1 }) {
-            text.push_str(&format!(" publish={} answer=~add/u{}:1", self.chance.below(9), self.chance.below(4)));
+            text.push_str(&format!(
+                " publish={} answer=~add/u{}:1 lines=log:[{}]",
+                self.chance.below(9),
+                self.chance.below(4),
+                self.chance.below(9)
+            ));
         }
         if self.chance.percent(if is_run { 60 } else { 1 }) && !text.contains("read=") {
             text.push_str(&format!(" read={}", self.chance.below(5)));
@@ -541,7 +546,8 @@ impl RandomScript {
                 format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
             }
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
-            18..=23 => match self.chance.below(4) {
+            18..=23 => match self.chance.below(5) {
+                4 => format!("stream {} log after={} limit=3", self.some_run(), self.chance.below(3)),
                 0..=2 => format!("shown {}", self.some_run()),
                 _ => format!("shown {} ~add/u{}", self.some_run(), self.chance.below(4)),
             },

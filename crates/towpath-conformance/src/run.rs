@@ -162,6 +162,7 @@ impl<S: Subject> Runner<S> {
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
             "shown" => self.shown(args).await?,
+            "stream" => self.stream(args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };

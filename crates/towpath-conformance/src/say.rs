@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
     InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
-    Undecided, Upstream, Versions, WorkerLine,
+    StreamLine, Undecided, Upstream, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -234,6 +234,11 @@ impl Say<'_> {
     /// What a run shows.
     pub(crate) fn shown(&self, shown: &Shown) -> String {
         Line::new("shows").word(payload(&shown.payload)).pair("at", self.at(shown.at)).end()
+    }
+
+    /// A line of a stream.
+    pub(crate) fn stream_line(&self, line: &StreamLine) -> String {
+        Line::new("line").word(line.number.to_string()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
     }
 
     /// A job that a worker has rescued.

@@ -7,8 +7,8 @@
 mod nested;
 
 pub use nested::{
-    Come, Each, EachJob, GRAPH, INNER_PLACE, MAP, Map, Nested, OnFailure, Progress, check_concurrency, element_graph,
-    element_job, element_label, element_name, held_by, inner_graph,
+    Come, Each, EachJob, GRAPH, INNER_PLACE, Inner, MAP, Map, Nested, OnFailure, Progress, check_concurrency,
+    element_graph, element_job, element_label, element_name, held_by, inner_graph,
 };
 
 use serde::{Deserialize, Serialize};

@@ -48,8 +48,8 @@ use crate::schedule::ScheduleWrite;
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
     Hint, HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply, SCHEMA_VERSION,
-    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, Suspects, Transact,
-    Transacted, Turn, TurnReply, Upstream, Wanted,
+    ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, StreamLine, Suspects,
+    Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::time::Timestamp;
 use tables::Tables;
@@ -149,6 +149,10 @@ impl Store for MemoryStore {
 
     fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
         Box::pin(async move { self.read("read what a run shows", |tables| tables.shown(&run, name)) })
+    }
+
+    fn stream(&self, run: RunId, name: String, after: u64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<StreamLine>>> {
+        Box::pin(async move { self.read("read a stream", |tables| tables.stream(&run, name, after, limit)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

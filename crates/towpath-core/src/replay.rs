@@ -31,8 +31,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::id::JobId;
 use crate::name::Label;
-use crate::payload::Payload;
-use crate::store::InboxLine;
+use crate::store::{InboxLine, Showing};
 use crate::time::Timestamp;
 use inbox::Inbox;
 use record::Record;
@@ -73,8 +72,8 @@ pub struct Pass<T> {
     pub must_commit: bool,
     /// What to start, by place.
     pub commands: Vec<Command>,
-    /// What it shows to clients, by name, with the commit of these lines.
-    pub shows: BTreeMap<String, Payload>,
+    /// What it shows to clients with the commit of these lines.
+    pub shows: Vec<Showing>,
     /// Work in flight that is not wanted any more.
     pub closed: Vec<Pos>,
     /// Children that are not wanted any more, and are to be cancelled once what this pass says is on disk.
@@ -250,7 +249,7 @@ impl<T> Live<T> {
             entries: std::mem::take(&mut self.lines),
             must_commit: false,
             commands: Vec::new(),
-            shows: BTreeMap::new(),
+            shows: Vec::new(),
             closed: Vec::new(),
             lost: Vec::new(),
             ended: self.returned.take(),

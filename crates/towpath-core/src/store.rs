@@ -46,7 +46,7 @@ pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
-pub use show::{Showing, Shown};
+pub use show::{Showing, Shown, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use start::{Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
@@ -120,6 +120,10 @@ pub trait Store: Send + Sync + 'static {
     /// What a run has shown last under a name ([`Showing::PUBLISHED`] for what it publishes); `None` if there is nothing, or no
     /// such run.
     fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>>;
+
+    /// The lines of a stream of a run after a number, in their order; at most `limit`, and at most 1,000. Empty if there are none, or
+    /// no such run.
+    fn stream(&self, run: RunId, name: String, after: u64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<StreamLine>>>;
 
     /// How the direct parents of a node ended, in the order of its edges. Empty for a lone job.
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>>;

@@ -168,14 +168,16 @@ create table towpath.entry (
   primary key (run, chapter, seq)
 );
 
--- What runs show to their clients. `name` is empty for what a run publishes.
+-- What runs show to their clients. `name` is empty for what a run publishes; `seq` is 0, but for lines of streams, which count
+-- from 1.
 create table towpath.shown (
   run bigint not null,
+  seq bigint not null,
   at bigint not null,
   codec smallint not null,
   name text collate "C" not null,
   bytes bytea not null,
-  primary key (run, name)
+  primary key (run, name, seq)
 );
 
 -- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.

@@ -1,7 +1,7 @@
 -- Deletes lone jobs past their retention.
 -- $1 int limit. Returns jobs (how many). Locks: those rows; locked ones are skipped.
 -- Index: ended (prune_at, job), ended (job), output (job), attempt (job, attempt), job (key), run (job),
--- entry (run, chapter, seq), shown (run, name), arrival (run, seq), unique_key (job).
+-- entry (run, chapter, seq), shown (run, name, seq), arrival (run, seq), unique_key (job).
 with old as materialized (
   select job from towpath.ended where prune_at <= towpath.clock()
   order by prune_at, job limit $1::int for update skip locked

@@ -2,7 +2,7 @@
 -- $1 bigint graph (key), $2 int limit. Returns nodes (how many, `end` among them), more (whether any are left).
 -- Locks: those rows.
 -- Index: node (graph, name), edge (parent, ord), node (job), ended (job), output (job), attempt (job, attempt),
--- deadline (job), job (key), run (job), entry (run, chapter, seq), shown (run, name), arrival (run, seq).
+-- deadline (job), job (key), run (job), entry (run, chapter, seq), shown (run, name, seq), arrival (run, seq).
 with old as materialized (
   select job from towpath.node where graph = $1::bigint order by job limit $2::int
 ), e as (

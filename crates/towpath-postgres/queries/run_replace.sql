@@ -1,7 +1,7 @@
 -- Deletes a run that has ended and is no node, to make place for another one of its id.
 -- $1 bigint job (key). Returns jobs (how many): none if a prune was first. Locks: those rows; waits for who has them.
 -- Index: ended (job), output (job), attempt (job, attempt), job (key), run (job), entry (run, chapter, seq),
--- shown (run, name), arrival (run, seq), unique_key (job).
+-- shown (run, name, seq), arrival (run, seq), unique_key (job).
 with gone as (
   delete from towpath.ended where job = $1::bigint returning job
 ), o as (

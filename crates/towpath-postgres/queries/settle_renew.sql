@@ -4,7 +4,7 @@
 -- element per run: $5 bigint[] jobs (keys), $6 int[] chapters (new), $7 smallint[] codecs, $8 bytea[] bytes of the first
 -- line.
 -- Returns nothing. Locks: the rows of runs that the turn holds.
--- Index: run (job), entry (run, chapter, seq), shown (run, name).
+-- Index: run (job), entry (run, chapter, seq), shown (run, name, seq).
 with item as materialized (
   select * from unnest($5::bigint[], $6::int[], $7::smallint[], $8::bytea[]) as i(run, chapter, codec, bytes)
 ), begun as (
@@ -13,7 +13,7 @@ with item as materialized (
   delete from towpath.entry e using item i where e.run = i.run and e.chapter < i.chapter - 1
 ), answers as (
   delete from towpath.shown s using item i
-  where s.run = i.run and s.name >= $3::text and s.name < $4::text and s.at <= $2::bigint
+  where s.run = i.run and s.name >= $3::text and s.name < $4::text and s.at <= $2::bigint and s.seq = 0
 )
 insert into towpath.entry (run, chapter, seq, codec, bytes, at)
 select run, chapter, 0, codec, bytes, $1::bigint from item

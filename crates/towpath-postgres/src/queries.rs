@@ -209,6 +209,7 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
     GraphContent = "graph_content" (UUID);
     GraphRestarts = "graph_restarts" (UUID);
@@ -247,7 +248,7 @@ queries! {
         INT8, INT8, TEXT, TEXT, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY
     );
     RenewArrivals = "renew_arrivals" (TEXT, INT8_ARRAY, INT8_ARRAY);
-    SettleShow = "settle_show" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    SettleShow = "settle_show" (INT8, INT8_ARRAY, TEXT_ARRAY, BOOL_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     SettleStay = "settle_stay" (INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY);
     SettleUndo = "settle_undo" (INT8, INT8, INT2, INT4, INT8_ARRAY, INT8_ARRAY, INT4, BOOL);
     Settleable = "settleable" (UUID, INT4);

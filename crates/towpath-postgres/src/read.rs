@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Suspects, Upstream, Wanted};
+use towpath_core::store::{
+    Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Suspects, Upstream, Wanted,
+};
 use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, end, parsed, payload, state, stored, unsigned};
+use crate::rows::{count, end, parsed, payload, signed, state, stored, unsigned};
 use crate::session::Session;
 
 pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstream>, Fault> {
@@ -142,6 +144,21 @@ pub(crate) async fn shown(session: Session, which: Arc<(RunId, String)>) -> Resu
         Ok(Shown { payload, at: Timestamp::from_micros(row.try_get(2)?) })
     };
     rows.first().map(line).transpose()
+}
+
+pub(crate) async fn stream(
+    session: Session,
+    which: Arc<(RunId, String)>,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<StreamLine>, Fault> {
+    let ((run, name), limit) = (&*which, stored(limit.min(limits::PAGE_MAX)));
+    let rows = session.run(Query::StreamRead, &[&run.as_str(), name, &signed(after), &limit]).await?;
+    let line = |row: &tokio_postgres::Row| {
+        let payload = payload(row.try_get(1)?, row.try_get(2)?).unwrap_or_default();
+        Ok(StreamLine { number: unsigned(row.try_get(0)?), payload, at: Timestamp::from_micros(row.try_get(3)?) })
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Open graphs of which something is miscounted.

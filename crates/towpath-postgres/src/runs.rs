@@ -167,17 +167,18 @@ impl Journal {
 columns!(Shows of ShowRow {
     run: i64,
     name: String,
+    is_line: bool,
     codec: i16,
     bytes: Vec<u8>,
 });
 
 impl Shows {
-    /// What a run shows. Of one name the last counts: a statement writes no row twice.
+    /// What a run shows. Of the values of one name the last counts: a statement writes no row twice.
     pub(crate) fn add(&mut self, run: i64, shows: &[Showing]) {
-        for (at, Showing { name, payload }) in shows.iter().enumerate() {
-            if shows[at + 1..].iter().all(|later| later.name != *name) {
+        for (at, Showing { name, payload, is_line }) in shows.iter().enumerate() {
+            if *is_line || shows[at + 1..].iter().all(|later| later.is_line || later.name != *name) {
                 let (codec, bytes) = (payload.codec.code(), payload.bytes.to_vec());
-                self.push(ShowRow { run, name: name.clone(), codec, bytes });
+                self.push(ShowRow { run, name: name.clone(), is_line: *is_line, codec, bytes });
             }
         }
     }

@@ -12,8 +12,8 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
-    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, Suspects, Transact, Transacted,
-    Turn, TurnReply, Upstream, Wanted,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine, Suspects, Transact,
+    Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::{
     GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
@@ -448,6 +448,11 @@ impl Store for PostgresStore {
     fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
         let which = Arc::new((run, name));
         self.read("read what a run shows", move |session| read::shown(session, Arc::clone(&which)))
+    }
+
+    fn stream(&self, run: RunId, name: String, after: u64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<StreamLine>>> {
+        let which = Arc::new((run, name));
+        self.read("read a stream", move |session| read::stream(session, Arc::clone(&which), after, limit))
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

@@ -158,14 +158,16 @@ create table entry (
 ) strict;
 create unique index entry_place on entry (run, chapter, seq);
 
--- What runs show to their clients. `name` is empty for what a run publishes.
+-- What runs show to their clients. `name` is empty for what a run publishes; `seq` is 0, but for lines of streams, which count
+-- from 1.
 create table shown (
     run integer not null,
     name text not null,
+    seq integer not null,
     codec integer not null,
     at integer not null,
     bytes blob not null,
-    primary key (run, name)
+    primary key (run, name, seq)
 ) strict, without rowid;
 
 -- By the id of the run, which need not exist yet: `prune_at` is of one whose run was not there when it came.

@@ -219,6 +219,8 @@ queries! {
     StopMark = "stop_mark",
     StopRead = "stop_read",
     StopReplace = "stop_replace",
+    StreamAdd = "stream_add",
+    StreamRead = "stream_read",
     Suspects = "suspects",
     UndecidedDelete = "undecided_delete",
     UndecidedInsert = "undecided_insert",

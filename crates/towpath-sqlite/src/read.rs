@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, Upstream, Wanted};
+use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Upstream, Wanted};
 use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
 
 use crate::db::Db;
@@ -123,5 +123,23 @@ pub(crate) fn shown(db: &mut Db<'_>, run: &RunId, name: &str) -> Result<Option<S
     db.maybe(Query::ShownRead, params![run.as_str(), name], |row| {
         let payload = rows::payload(row, 0)?.unwrap_or_default();
         Ok(Shown { payload, at: rows::instant(row, 2)? })
+    })
+}
+
+pub(crate) fn stream(
+    db: &mut Db<'_>,
+    run: &RunId,
+    name: &str,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<StreamLine>, Fault> {
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    db.all(Query::StreamRead, params![run.as_str(), name, after, limit.min(limits::PAGE_MAX)], |row| {
+        let payload = rows::payload(row, 1)?.unwrap_or_default();
+        Ok(StreamLine {
+            number: u64::try_from(row.get::<_, i64>(0)?).unwrap_or_default(),
+            payload,
+            at: rows::instant(row, 3)?,
+        })
     })
 }

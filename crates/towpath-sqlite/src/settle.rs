@@ -152,9 +152,9 @@ impl Tx<'_, '_> {
 
     /// Writes what a run shows.
     pub(crate) fn show(&mut self, job: i64, shows: &[Showing]) -> Result<(), Fault> {
-        for Showing { name, payload } in shows {
+        for Showing { name, payload, is_line } in shows {
             let row = params![job, name, payload.codec.code(), self.now_us(), &payload.bytes[..]];
-            self.db.run(Query::ShownPut, row)?;
+            self.db.run(if *is_line { Query::StreamAdd } else { Query::ShownPut }, row)?;
         }
         Ok(())
     }

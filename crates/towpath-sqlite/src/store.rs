@@ -8,7 +8,8 @@ use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
     Enqueued, Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten,
-    Schedules, Shown, Signalled, StoreResult, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream,
+    Wanted,
 };
 use towpath_core::{
     GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
@@ -185,6 +186,10 @@ impl Store for SqliteStore {
 
     fn shown(&self, run: RunId, name: String) -> BoxFuture<'_, StoreResult<Option<Shown>>> {
         Box::pin(async move { self.read("read what a run shows", |db| read::shown(db, &run, &name)) })
+    }
+
+    fn stream(&self, run: RunId, name: String, after: u64, limit: u32) -> BoxFuture<'_, StoreResult<Vec<StreamLine>>> {
+        Box::pin(async move { self.read("read a stream", |db| read::stream(db, &run, &name, after, limit)) })
     }
 
     fn upstream(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<Upstream>>> {

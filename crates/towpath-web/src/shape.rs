@@ -332,14 +332,24 @@ impl Inside {
 #[serde(rename_all = "snake_case")]
 enum Held {
     Graph(String),
-    Elements(Progress),
+    Elements(Elements),
+}
+
+/// How far the elements of a list have come.
+#[derive(Debug, Serialize)]
+struct Elements {
+    of: u32,
+    done: u32,
+    failed: u32,
 }
 
 impl Held {
     fn of(holds: &Holds) -> Option<Self> {
         match holds {
             Holds::Graph(graph) => Some(Self::Graph(graph.to_string())),
-            Holds::Elements(progress) => Some(Self::Elements(*progress)),
+            Holds::Elements(Progress { of, done, failed, .. }) => {
+                Some(Self::Elements(Elements { of: *of, done: *done, failed: *failed }))
+            }
             _ => None,
         }
     }

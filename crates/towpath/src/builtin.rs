@@ -1,6 +1,8 @@
 //! Nodes that the product performs itself, as every worker serves them: gates of expressions, waits, timers, graphs inside a
 //! graph, and maps over lists.
 
+mod again;
+mod before;
 #[cfg(feature = "cel")]
 mod gate;
 mod held;

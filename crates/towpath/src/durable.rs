@@ -20,6 +20,7 @@ mod race;
 mod select;
 mod signal;
 mod step;
+mod stream;
 mod transact;
 mod trap;
 mod update;
@@ -34,6 +35,7 @@ pub use outcome::Outcome;
 pub use race::{Race2, Race3, Race4, Race5, Race6, RaceTuple, race, race_all};
 pub use signal::Signal;
 pub use step::{Step, StepCx, StepError, StepFn};
+pub use stream::{Line, Stream, StreamError, StreamReader};
 #[cfg(feature = "postgres")]
 pub use transact::PostgresFn;
 pub use transact::{Finish, Memory, Postgres, Sqlite, TxFault, TxFn, TxStep};

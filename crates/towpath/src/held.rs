@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::builtin::{self, Progress};
+use towpath_core::builtin::{self, Inner, Progress};
 use towpath_core::store::{GraphDetail, JobLine, NodeLine, Showing};
 use towpath_core::{End, GraphId, JobId, State};
 
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::error::Error;
 
 /// What a node stands for, beside itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holds {
     /// This graph, which it has started or is about to.
@@ -43,14 +43,15 @@ impl Client {
     pub async fn holds(&self, node: JobId) -> Result<Option<Holds>, Error> {
         let Some(detail) = self.inspect().job(node).await? else { return Ok(None) };
         let Some(run) = detail.run.filter(|run| run.entries > 0) else { return Ok(None) };
-        match detail.line.kind.as_str() {
-            builtin::GRAPH => Ok(Some(Holds::Graph(builtin::inner_graph(node, run.chapter)))),
-            builtin::MAP => {
-                let shown = self.store().shown(run.id, Showing::PUBLISHED.into()).await?;
-                Ok(shown.and_then(|shown| shown.payload.decode().ok()).map(Holds::Elements))
-            }
-            _ => Ok(None),
+        let kind = detail.line.kind.as_str();
+        if ![builtin::GRAPH, builtin::MAP].contains(&kind) {
+            return Ok(None);
         }
+        let Some(shown) = self.store().shown(run.id, Showing::PUBLISHED.into()).await? else { return Ok(None) };
+        Ok(match kind {
+            builtin::GRAPH => shown.payload.decode::<Inner>().ok().map(|inner| Holds::Graph(inner.graph)),
+            _ => shown.payload.decode().ok().map(Holds::Elements),
+        })
     }
 
     /// The same of all nodes of a graph that have begun, by their jobs; at most the first 200 that hold something.

@@ -71,7 +71,9 @@ pub use builtin::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOu
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};
-pub use durable::{Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Update, UpdateError};
+pub use durable::{
+    Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Stream, StreamError, Update, UpdateError,
+};
 pub use error::{Error, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};

@@ -1,9 +1,10 @@
 //! Runs of durable functions on the command line: looked at, signalled, cancelled, and taken away as a history.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use towpath::testing::{History, assert_replays};
-use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Update, Worker, WorkerHandle};
+use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Stream, Update, Worker, WorkerHandle};
 
 use crate::{Folder, wait_until};
 
@@ -22,6 +23,7 @@ async fn order(cx: Cx<'_>, _what: String) -> Result<u32, Failure> {
 }
 
 const ADD: Update<u32, u32> = Update::new("add");
+const SUMS: Stream<u32> = Stream::new("sums");
 const TALLY: Durable<u32, u32, Failure> = Durable::new("tally", 1, Duration::from_secs(600), &tally);
 async fn tally(cx: Cx<'_>, mut sum: u32) -> Result<u32, Failure> {
     loop {
@@ -30,6 +32,7 @@ async fn tally(cx: Cx<'_>, mut sum: u32) -> Result<u32, Failure> {
             return Ok(sum);
         }
         sum += n;
+        cx.emit(SUMS, &sum);
         cx.publish(&sum);
         reply.send(&sum);
     }
@@ -129,6 +132,33 @@ async fn a_run_answers_a_shell_and_shows_what_it_publishes() {
     let ended = folder.run(&["update", "t-1", "add", "0"]);
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("run t-1 is succeeded, and has not answered"), "{}", ended.stderr);
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_reads_a_stream() {
+    let (folder, client, worker) = waiting().await;
+    let folder = Arc::new(folder);
+    let run = client.start(TALLY, "t-1", &40).await.unwrap();
+    assert_eq!(folder.run(&["stream", "t-1", "sums"]).stdout, "", "there is none yet, and it does not wait");
+    for n in [2, 3] {
+        client.update("t-1", ADD, &n).await.unwrap();
+    }
+    assert_eq!(folder.run(&["stream", "t-1", "sums"]).stdout, "42\n45\n");
+    let line = folder.run(&["stream", "t-1", "sums", "--after", "1", "--json"]).stdout;
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["number"], &line["value"]), (&2.into(), &45.into()));
+    let follows = tokio::task::spawn_blocking({
+        let folder = Arc::clone(&folder);
+        move || folder.run(&["stream", "t-1", "sums", "--follow"]).stdout
+    });
+    client.update("t-1", ADD, &1).await.unwrap();
+    client.update::<u32, u32>("t-1", ADD, &0).await.unwrap_err();
+    client.result(&run).await.unwrap();
+    assert_eq!(follows.await.unwrap(), "42\n45\n46\n", "until the run ends");
+    for refused in [&["stream", "nobody", "sums"][..], &["stream", "t-1", "No Name"], &["stream", "", "sums"]] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
     worker.shutdown().await;
 }
 

@@ -56,7 +56,7 @@ impl<S: Subject> Runner<S> {
         self.told(reply)
     }
 
-    fn told(&self, reply: StoreResult<Vec<String>>) -> Answer {
+    pub(super) fn told(&self, reply: StoreResult<Vec<String>>) -> Answer {
         match reply {
             Ok(lines) => Ok(lines),
             Err(error) => Ok(self.refused(&error)),

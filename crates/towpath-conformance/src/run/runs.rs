@@ -51,6 +51,16 @@ impl<S: Subject> Runner<S> {
         }
     }
 
+    /// `stream order-1 log`, `stream order-1 log after=2 limit=10`.
+    pub(super) async fn stream(&mut self, mut args: Args) -> Answer {
+        let run = parsed(RunId::new(&args.word("a run")?))?;
+        let name = args.word("a stream")?;
+        let (after, limit) = (args.number("after")?.unwrap_or(0), args.number("limit")?.unwrap_or(1_000));
+        args.finish()?;
+        let reply = self.subject.store().stream(run, name, after, limit).await;
+        self.told(reply.map(|lines| lines.iter().map(|line| self.say().stream_line(line)).collect()))
+    }
+
     /// `shown order-1` is what the run publishes, `shown order-1 u1` its answer to that update.
     pub(super) async fn shown(&mut self, mut args: Args) -> Answer {
         let run = parsed(RunId::new(&args.word("a run")?))?;

@@ -191,9 +191,16 @@ fn read_report(word: &str, args: &mut Args) -> Result<Report, ScriptError> {
     })
 }
 
-/// `publish={"at":3}`, `answer=u1:7`.
+/// `publish={"at":3}`, `answer=u1:7`, `lines=log:[1,2]`.
 fn read_shows(args: &mut Args) -> Result<Vec<Showing>, ScriptError> {
-    let showing = |name: &str, text: &str| Showing { name: name.to_owned(), payload: read_payload(text) };
+    let showing = |name: &str, text: &str| Showing::value(name, read_payload(text));
+    let lines = match args.raw("lines") {
+        None => Vec::new(),
+        Some(text) => match text.split_once(':') {
+            Some((name, lines)) => read_journal(lines)?.into_iter().map(|line| Showing::line(name, line)).collect(),
+            None => return Err(ScriptError::new(format!("{text:?} are no lines: say lines=STREAM:[VALUE,VALUE]"))),
+        },
+    };
     let published = args.raw("publish").map(|text| showing(Showing::PUBLISHED, &text));
     let answer = match args.raw("answer") {
         None => None,
@@ -202,7 +209,7 @@ fn read_shows(args: &mut Args) -> Result<Vec<Showing>, ScriptError> {
             None => return Err(ScriptError::new(format!("{text:?} is no answer: say answer=UPDATE:VALUE"))),
         },
     };
-    Ok(published.into_iter().chain(answer).collect())
+    Ok(published.into_iter().chain(answer).chain(lines).collect())
 }
 
 /// `[1,{"n":2}]` is two entries; anything else is one.

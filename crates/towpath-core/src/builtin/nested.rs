@@ -69,6 +69,9 @@ pub struct Come {
     pub open: Vec<(u32, Box<RawValue>)>,
     /// The queue of the node.
     pub queue: Queue,
+    /// The chapters in which earlier tries began, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
     /// How many have ended.
     pub done: u32,
     /// How many of these have not succeeded.
@@ -130,7 +133,7 @@ pub enum OnFailure {
 }
 
 /// How far the elements of a node have come: what such a run publishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// How many elements there are.
     pub of: u32,
@@ -139,6 +142,23 @@ pub struct Progress {
     /// How many of these have not succeeded.
     #[serde(default)]
     pub failed: u32,
+    /// The chapters in which its tries began, the last one being this: a retry looks there for what need not be done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<u32>,
+}
+
+/// Which graph a node that holds one has started: what such a run publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inner {
+    /// The graph.
+    pub graph: GraphId,
+    /// The chapter in which it was started. A retry of the node goes on with it.
+    pub began: u32,
+    /// The fingerprint of its text.
+    pub text: u64,
+    /// Whether the node has succeeded with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
 }
 
 impl Progress {
@@ -276,7 +296,8 @@ impl NewNode {
 /// The place of the graph that a node holds, among what the node's run starts.
 pub const INNER_PLACE: u32 = 0;
 
-/// The graph that a node which holds one has started, or will, in this chapter of its run.
+/// The graph that a node which holds one starts in this chapter of its run, unless it goes on with that of an earlier one
+/// ([`Inner`]).
 pub fn inner_graph(node: JobId, chapter: u32) -> GraphId {
     GraphId::child_of(node, chapter, INNER_PLACE)
 }
@@ -296,23 +317,16 @@ pub fn element_name(name: &str, element: u32) -> String {
     format!("{name} {element}")
 }
 
-/// What a node has started by its journal: `op` is a line of a chapter that began with `input`. `None` if it is no node that holds
-/// something.
-pub fn held_by(kind: &Kind, node: JobId, chapter: u32, input: Option<&Map>, op: &Ident) -> Option<Child> {
-    match kind.as_str() {
-        GRAPH => Some(Child::Graph(inner_graph(node, chapter))),
-        MAP => {
-            let began = input.and_then(|map| map.come.as_ref()).map_or(chapter, |come| come.began);
-            let element = op.name.rsplit_once(' ')?.1.parse().ok()?;
-            // A graph has no version.
-            Some(if op.version == 0 {
-                Child::Graph(element_graph(node, began, element))
-            } else {
-                Child::Job(element_job(node, began, element))
-            })
-        }
-        _ => None,
-    }
+/// What a map has started for an element: `op` is a line of a chapter that began with this input.
+pub fn held_by(node: JobId, chapter: u32, input: &Map, op: &Ident) -> Option<Child> {
+    let began = input.come.as_ref().map_or(chapter, |come| come.began);
+    let element = op.name.rsplit_once(' ')?.1.parse().ok()?;
+    // A graph has no version.
+    Some(if op.version == 0 {
+        Child::Graph(element_graph(node, began, element))
+    } else {
+        Child::Job(element_job(node, began, element))
+    })
 }
 
 /// How a run is told of the end of what it does for an element: the same in all of its chapters.

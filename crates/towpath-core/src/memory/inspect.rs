@@ -341,7 +341,7 @@ impl Tables {
             arrivals: self.arrival.len() as u64,
             undos: self.undo.len() as u64,
             keys: self.unique.len() as u64,
-            shown: self.shown.len() as u64,
+            shown: (self.shown.len() + self.stream.values().map(Vec::len).sum::<usize>()) as u64,
         }
     }
 }

@@ -97,6 +97,10 @@ impl Transaction<'_> {
         for place in shown.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
             tables.shown.remove(&place);
         }
+        let streams = tables.stream.range((job, String::new())..(job + 1, String::new()));
+        for place in streams.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
+            tables.stream.remove(&place);
+        }
         for seq in tables.arrivals_of(run).map(|(seq, _)| seq).collect::<Vec<_>>() {
             self.delete_arrival(run.clone(), seq);
         }

@@ -7,7 +7,7 @@ use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, Upstream, Wanted};
+use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, StreamLine, Upstream, Wanted};
 
 use super::tables::{Key, Tables};
 
@@ -106,6 +106,13 @@ impl Tables {
     pub(super) fn shown(&self, run: &RunId, name: String) -> Option<Shown> {
         let job = *self.run_by_id.get(run)?;
         self.shown.get(&(job, name)).cloned()
+    }
+
+    pub(super) fn stream(&self, run: &RunId, name: String, after: u64, limit: u32) -> Vec<StreamLine> {
+        let lines = self.run_by_id.get(run).and_then(|job| self.stream.get(&(*job, name)));
+        let lines = lines.into_iter().flatten().zip(1..).skip(usize::try_from(after).unwrap_or(usize::MAX));
+        let line = |(shown, number): (&Shown, u64)| StreamLine { number, payload: shown.payload.clone(), at: shown.at };
+        lines.map(line).take(limit.min(limits::PAGE_MAX) as usize).collect()
     }
 
     pub(super) fn how_ended(&self, id: JobId) -> Option<Ended> {

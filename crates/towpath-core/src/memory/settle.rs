@@ -113,8 +113,14 @@ impl Transaction<'_> {
     /// Writes what a run shows.
     pub(super) fn show(&mut self, job: Key, shows: Vec<Showing>) {
         let at = self.now;
-        let shows = shows.into_iter().map(|Showing { name, payload }| ((job, name), Shown { payload, at }));
-        self.tables.shown.extend(shows);
+        for Showing { name, payload, is_line } in shows {
+            let (place, shown) = ((job, name), Shown { payload, at });
+            if is_line {
+                self.tables.stream.entry(place).or_default().push(shown);
+            } else {
+                self.tables.shown.insert(place, shown);
+            }
+        }
     }
 
     /// Begins a run's next chapter.

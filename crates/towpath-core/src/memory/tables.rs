@@ -53,6 +53,8 @@ pub(super) struct Tables {
     pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
     /// What runs show to their clients, by name.
     pub(super) shown: BTreeMap<(Key, String), Shown>,
+    /// Lines of streams, by their numbers from 1.
+    pub(super) stream: BTreeMap<(Key, String), Vec<Shown>>,
     pub(super) arrival: BTreeMap<(RunId, Key), ArrivalRow>,
     pub(super) arrival_by_dedup: BTreeSet<(RunId, String)>,
     pub(super) arrival_prune_at: BTreeSet<(Timestamp, Key, RunId)>,

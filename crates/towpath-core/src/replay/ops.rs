@@ -15,8 +15,7 @@ use super::record::Record;
 use super::waker;
 use crate::fingerprint::mix;
 use crate::name::Label;
-use crate::payload::Payload;
-use crate::store::{Child, Parent};
+use crate::store::{Child, Parent, Showing};
 use crate::time::Timestamp;
 
 /// What a step is to do. The engine carries it and does not look inside.
@@ -113,8 +112,8 @@ pub(super) struct State {
     pub(super) must_commit: bool,
     /// How many lines the journal has, as the function sees it.
     pub(super) lines: usize,
-    /// What the function shows to clients since the last pass, by name.
-    shows: BTreeMap<String, Payload>,
+    /// What the function shows to clients since the last pass.
+    shows: Vec<Showing>,
     /// What the function asks its next chapter to begin with.
     renewal: Option<Outcome>,
     /// Whether that chapter goes on with the children of this one.
@@ -177,7 +176,7 @@ impl Ops {
             memo: HashMap::new(),
             is_patched: false,
             must_commit: false,
-            shows: BTreeMap::new(),
+            shows: Vec::new(),
             renewal: None,
             keeps_children: false,
             closed: Vec::new(),
@@ -298,12 +297,12 @@ impl Ops {
         self.is_on_turn(&mut state) && state.interrupt.is_none() && !state.replays
     }
 
-    /// Shows something to clients, with the next commit; what was shown under the name before is gone.
-    pub fn show(&self, name: String, payload: Payload) {
+    /// Shows something to clients, with the next commit.
+    pub fn show(&self, showing: Showing) {
         if self.shows_news() {
             let mut state = self.lock();
             state.must_commit = true;
-            state.shows.insert(name, payload);
+            showing.add_to(&mut state.shows);
         }
     }
 
@@ -556,13 +555,13 @@ impl State {
         std::mem::take(&mut self.closed)
     }
 
-    pub(super) fn take_shows(&mut self) -> BTreeMap<String, Payload> {
+    pub(super) fn take_shows(&mut self) -> Vec<Showing> {
         std::mem::take(&mut self.shows)
     }
 
     /// How many bytes it shows since the last pass.
     pub(super) fn shown_bytes(&self) -> usize {
-        self.shows.iter().map(|(name, payload)| name.len() + payload.bytes.len()).sum()
+        self.shows.iter().map(Showing::bytes).sum()
     }
 
     pub(super) fn take_lost(&mut self) -> Vec<Lost> {

@@ -1,4 +1,4 @@
-//! What a run shows to its clients while it goes on: a value that it publishes, and answers to updates.
+//! What a run shows to its clients while it goes on: a value that it publishes, answers to updates, and lines of streams.
 
 use crate::limits;
 use crate::payload::Payload;
@@ -6,13 +6,27 @@ use crate::time::Timestamp;
 
 use super::error::{StoreError, StoreErrorKind};
 
-/// Something that a run shows, written with a commit of the run. What it has shown under the same name before is gone.
+/// Something that a run shows, written with a commit of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Showing {
     /// Under which name.
     pub name: String,
     /// What.
     pub payload: Payload,
+    /// Whether it is the next line of the stream of this name. If not, what was shown under the name before is gone; lines of a
+    /// stream stay, and are apart from it.
+    pub is_line: bool,
+}
+
+/// A line of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamLine {
+    /// Its number, from 1, without gaps.
+    pub number: u64,
+    /// What.
+    pub payload: Payload,
+    /// When it was written.
+    pub at: Timestamp,
 }
 
 impl Showing {
@@ -24,6 +38,24 @@ impl Showing {
     pub const PASSING: char = '~';
     /// Such names are from `PASSING` on, and below this.
     pub const PAST_PASSING: char = '\x7f';
+
+    /// What is shown in place of what had the name before.
+    pub fn value(name: impl Into<String>, payload: Payload) -> Self {
+        Self { name: name.into(), payload, is_line: false }
+    }
+
+    /// The next line of a stream.
+    pub fn line(name: impl Into<String>, payload: Payload) -> Self {
+        Self { name: name.into(), payload, is_line: true }
+    }
+
+    /// Adds it to what is shown together: a value in place of one of its name.
+    pub fn add_to(self, shows: &mut Vec<Self>) {
+        if !self.is_line {
+            shows.retain(|other| other.is_line || other.name != self.name);
+        }
+        shows.push(self);
+    }
 
     /// What it adds to the bytes of a turn.
     pub fn bytes(&self) -> usize {

@@ -12,10 +12,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use towpath_core::builtin::{self, Come, Each, Map, OnFailure, Progress, Scope};
+use towpath_core::builtin::{self, Come, Each, EachJob, Map, OnFailure, Progress, Scope};
 use towpath_core::{JobId, Queue, limits};
 
-use super::{MAP, nested, source};
+use super::{MAP, before, nested, source};
 use crate::durable::{Cx, Step, StepCx};
 use crate::failure::Failure;
 
@@ -25,7 +25,12 @@ pub(super) async fn run(cx: Cx<'_>, map: Map) -> Result<Box<RawValue>, Failure> 
         Some(come) => (**come).clone(),
         None => Come { began: cx.chapter(), ..Come::default() },
     };
-    let rest = Rest { of: map.come.as_ref().map(|come| come.of), next: come.next, read: VecDeque::new() };
+    let rest = Rest {
+        of: map.come.as_ref().map(|come| come.of),
+        next: come.next,
+        read: VecDeque::new(),
+        left: VecDeque::new(),
+    };
     let mut walk = Walk { cx: &cx, map: &map, bytes: bytes(&come.left), come, rest, at_work: BTreeMap::new() };
     walk.go().await
 }
@@ -37,6 +42,11 @@ pub(super) struct Asked {
     pub(super) over: String,
     pub(super) scope: Scope,
     pub(super) from: u32,
+    /// The chapter in which this try began.
+    pub(super) began: u32,
+    /// The job that is done for each, if it is one and may have been done in an earlier try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) each: Option<Box<EachJob>>,
 }
 
 /// Some elements of a list.
@@ -48,6 +58,12 @@ pub(super) struct Block {
     pub(super) elements: Vec<Box<RawValue>>,
     /// The queue of the node.
     pub(super) queue: Queue,
+    /// What an earlier try has left of some of them, by their numbers.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub(super) left: VecDeque<(u32, Box<RawValue>)>,
+    /// The chapters in which earlier tries began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tries: Vec<u32>,
 }
 
 pub(super) const ELEMENTS: Step<Asked, Block, Failure> = Step::new("elements", &elements);
@@ -62,18 +78,28 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
     if of > max {
         return Err(Failure::permanent(format!("`{}` has {of} elements, at most {max} are allowed", asked.over)));
     }
-    let (mut taken, mut bytes) = (Vec::new(), 0);
-    for element in all.into_iter().skip(asked.from as usize) {
-        bytes += element.get().len();
+    let node = cx.client().inspect().job(asked.job).await?;
+    let node = node.ok_or_else(|| Failure::permanent("the node is not there"))?;
+    let tries = match node.run {
+        Some(run) if asked.began > 1 => before::tries(cx.client(), run.id, asked.began).await?,
+        _ => Vec::new(),
+    };
+    let (mut taken, mut left, mut bytes) = (Vec::new(), VecDeque::new(), 0);
+    for (number, element) in (asked.from..).zip(all.into_iter().skip(asked.from as usize)) {
+        let earlier = match &asked.each {
+            Some(each) => before::left(cx.client(), asked.job, &tries, each, (number, element)).await?,
+            None => None,
+        };
+        bytes += element.get().len() + earlier.as_ref().map_or(0, |earlier| earlier.get().len() + NUMBER_BYTES);
         if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= BLOCK_ELEMENTS) {
             break;
         }
         taken.push(element.to_owned());
+        left.extend(earlier.map(|earlier| (number, earlier)));
     }
-    let node = cx.client().inspect().job(asked.job).await?;
-    let queue = node.map_or_else(Queue::default, |node| node.line.queue);
+    let queue = node.line.queue;
     // It is not more than the limit above.
-    Ok(Block { of: of as u32, elements: taken, queue })
+    Ok(Block { of: of as u32, elements: taken, queue, left, tries })
 }
 
 /// The elements that are not begun, read from the list as they are needed.
@@ -83,6 +109,8 @@ struct Rest {
     /// The number of the first of them.
     next: u32,
     read: VecDeque<Box<RawValue>>,
+    /// What an earlier try has left of some of these.
+    left: VecDeque<(u32, Box<RawValue>)>,
 }
 
 impl Rest {
@@ -127,6 +155,12 @@ impl Walk<'_, '_> {
             }
             while work.len() < map.concurrency as usize && (!is_due || is_long == u32::MAX) {
                 let Some((number, element)) = self.take().await? else { break };
+                if self.rest.left.front().is_some_and(|(of, _)| *of == number)
+                    && let Some((number, left)) = self.rest.left.pop_front()
+                {
+                    self.ended(number, Ok(left))?;
+                    continue;
+                }
                 self.at_work.insert(number, element.clone());
                 work.push(one(cx, map, (began, number), (element, self.come.queue.clone()), &settling));
             }
@@ -156,13 +190,22 @@ impl Walk<'_, '_> {
         }
         if self.rest.read.is_empty() {
             let (job, from) = (self.cx.job_id(), self.rest.next);
-            let asked = Asked { job, over: self.map.over.clone(), scope: self.map.scope.clone(), from };
-            let Block { of, elements, queue } = self.cx.step(ELEMENTS, &asked).await?;
+            let began = self.come.began;
+            let each = match &self.map.each {
+                Each::Job(each) if began > 1 => Some(each.clone()),
+                _ => None,
+            };
+            let asked = Asked { job, over: self.map.over.clone(), scope: self.map.scope.clone(), from, began, each };
+            let Block { of, elements, queue, left, tries } = self.cx.step(ELEMENTS, &asked).await?;
             if let Some(had) = self.rest.of.filter(|had| *had != of) {
                 let over = &self.map.over;
                 return Err(Failure::permanent(format!("`{over}` had {had} elements, and has {of} now")));
             }
-            (self.rest.of, self.rest.read, self.come.queue) = (Some(of), elements.into(), queue);
+            (self.rest.of, self.rest.read, self.rest.left) = (Some(of), elements.into(), left);
+            self.come.queue = queue;
+            if from == 0 {
+                self.come.tries = tries;
+            }
         }
         let Some(element) = self.rest.read.pop_front() else { return Ok(None) };
         self.rest.next += 1;
@@ -171,8 +214,9 @@ impl Walk<'_, '_> {
 
     /// Shows how far it has come.
     fn tell(&self) {
-        let Come { done, failed, .. } = self.come;
-        self.cx.publish(&Progress { of: self.rest.of.unwrap_or_default(), done, failed });
+        let Come { done, failed, began, .. } = self.come;
+        let tries = self.come.tries.iter().copied().chain([began]).collect();
+        self.cx.publish(&Progress { of: self.rest.of.unwrap_or_default(), done, failed, tries });
     }
 
     fn ended(&mut self, number: u32, left: Result<Box<RawValue>, String>) -> Result<(), Failure> {
@@ -288,6 +332,8 @@ const CHAPTER: u32 = 250;
 const BLOCK_ELEMENTS: usize = 1_000;
 /// The same in bytes: far enough from the limit of what a step may leave.
 const BLOCK_BYTES: usize = 256 << 10;
+/// What is recorded around an output of an earlier try.
+const NUMBER_BYTES: usize = 12;
 /// Bytes of an element's error where failures are collected.
 const ERROR_BYTES_MAX: usize = 1 << 10;
 /// Characters of what is no list in the error that says so.

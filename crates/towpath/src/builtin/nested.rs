@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use towpath_core::builtin::{self, INNER_PLACE, Nested, Scope};
+use towpath_core::builtin::{self, INNER_PLACE, Inner, Nested, Scope};
 use towpath_core::store::{GraphDetail, Inspect, NodeLine};
-use towpath_core::{GraphEnd, GraphId, JobId, NewGraph, Payload, PreparedGraph, State, limits};
+use towpath_core::{GraphEnd, GraphId, JobId, NewGraph, Payload, PreparedGraph, State, fingerprint, limits};
 
+use super::again::{self, AGAIN, Earlier};
 use super::source;
 use crate::durable::{ChildError, Cx, Step, StepCx};
 use crate::failure::Failure;
@@ -34,11 +35,26 @@ pub(super) async fn run(cx: Cx<'_>, nested: Nested) -> Result<Box<RawValue>, Fai
         Some(from) => Some(cx.step(INPUT, &Asked { job, from, scope: nested.scope }).await?),
         None => None,
     };
-    let began = cx.chapter();
-    let graph = inner(&nested.graph, builtin::inner_graph(job, began), given)?;
-    let name = graph.name().to_string();
-    let id = ended(&cx, graph, &name, began, INNER_PLACE).await?;
-    left(&cx, id).await
+    let (chapter, text) = (cx.chapter(), fingerprint(nested.graph.get()).unwrap_or_default());
+    let earlier = match chapter {
+        1 => Earlier::Nothing,
+        _ => cx.step(AGAIN, &again::Asked { job, text, input: given.clone() }).await?,
+    };
+    let (id, began, has_ended) = match earlier {
+        Earlier::Nothing => (builtin::inner_graph(job, chapter), chapter, false),
+        Earlier::GoesOn { graph, began } => (graph, began, false),
+        Earlier::Succeeded { graph, began } => (graph, began, true),
+    };
+    let shows = Inner { graph: id, began, text, is_over: false };
+    cx.publish(&shows);
+    if !has_ended {
+        let graph = inner(&nested.graph, id, given)?;
+        let name = graph.name().to_string();
+        ended(&cx, graph, &name, began, INNER_PLACE).await?;
+    }
+    let left = left(&cx, id).await?;
+    cx.publish(&Inner { is_over: true, ..shows });
+    Ok(left)
 }
 
 /// A graph that a node holds, as it is to be started.

@@ -1,5 +1,6 @@
 //! A crash at every commit of a map, and of a graph in a graph, changes neither result nor journal.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,7 @@ fn harness(of: u32, map: Map, bad: Option<u32>) -> RunHarness<Map, Box<RawValue>
         // A few at a time, so that there are several reads.
         let numbers = (asked.from..of).take(7);
         let elements = numbers.map(|number| raw(number.to_string())).collect();
-        Ok(Block { of, elements, queue: Queue::default() })
+        Ok(Block { of, elements, queue: Queue::default(), left: VecDeque::new(), tries: Vec::new() })
     });
     harness.child_job(
         move |job: Double| {
@@ -59,7 +60,7 @@ async fn a_map_bears_a_crash_at_every_commit() {
         let ended = all.run().await;
         let left = (0..of).map(|number| (2 * number).to_string()).collect::<Vec<_>>().join(",");
         assert_eq!(ended.result.as_ref().unwrap().get(), format!("[{left}]"));
-        assert_eq!(ended.published::<Progress>(), Some(Progress { of, done: of, failed: 0 }));
+        assert_eq!(ended.published::<Progress>(), Some(Progress { of, done: of, failed: 0, tries: vec![1] }));
         assert_eq!(ended.began.get("double").copied().unwrap_or_default(), of, "each is begun once");
         let fails = harness(20, map(concurrency), Some(11)).seed(seed);
         runs += fails.prove().await;
@@ -130,6 +131,7 @@ async fn what_a_chapter_begins_with_may_be_anywhere_in_the_list() {
         next: 9,
         open: [2, 5].map(|number: u32| (number, raw(number.to_string()))).to_vec(),
         queue: Queue::default(),
+        tries: Vec::new(),
         done: 7,
         failed: 0,
         left: (0..9)

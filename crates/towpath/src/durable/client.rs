@@ -22,6 +22,7 @@ use super::function::Durable;
 use super::signal::Signal;
 use crate::client::Client;
 use crate::error::{Error, OutputError};
+use crate::held::Holds;
 use crate::random;
 
 /// A run that was started, by id; the types say how it ends.
@@ -213,10 +214,16 @@ impl Client {
         let mut open = BTreeMap::new();
         for entry in history.entries {
             match entry {
-                Entry::Opened { pos, op, .. }
-                    if op.kind == OpKind::Child && [builtin::GRAPH, builtin::MAP].contains(&kind.as_str()) =>
-                {
-                    open.extend(builtin::held_by(&kind, job, chapter, map.as_ref(), &op).map(|child| (pos, child)));
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child && map.is_some() => {
+                    let child = map.as_ref().and_then(|map| builtin::held_by(job, chapter, map, &op));
+                    open.extend(child.map(|child| (pos, child)));
+                }
+                Entry::Opened { pos, op, .. } if op.kind == OpKind::Child && kind.as_str() == builtin::GRAPH => {
+                    let graph = match self.holds(job).await? {
+                        Some(Holds::Graph(graph)) => graph,
+                        _ => builtin::inner_graph(job, chapter),
+                    };
+                    open.insert(pos, Child::Graph(graph));
                 }
                 Entry::Opened { pos, op, .. } if op.kind == OpKind::Child => {
                     // A graph has no version.

@@ -293,7 +293,7 @@ impl<'r> Cx<'r> {
     /// # async fn import_one(_: &str) -> Result<(), Failure> { Ok(()) }
     /// ```
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) {
-        show(self.ops(), Showing::PUBLISHED, value, "the published value");
+        show(self.ops(), value, "the published value", |payload| Showing::value(Showing::PUBLISHED, payload));
     }
 
     /// Registers a step that undoes what was done before: if the function fails, is cancelled or takes too long, undos
@@ -363,17 +363,24 @@ impl<'r> Cx<'r> {
 }
 
 /// Shows something to clients, or blocks the run. In replay it is not even encoded.
-pub(super) fn show<T: Serialize + ?Sized>(ops: &Ops, name: &str, value: &T, what: &str) {
+pub(super) fn show<T: Serialize + ?Sized>(ops: &Ops, value: &T, what: &str, showing: impl FnOnce(Payload) -> Showing) {
     if !ops.shows_news() {
         return;
     }
+    match shown(value) {
+        Ok(payload) => ops.show(showing(payload)),
+        Err(problem) => ops.interrupt(Interrupt::Unencodable { name: what.to_owned(), problem }),
+    }
+}
+
+/// The stored form of what clients are shown.
+pub(super) fn shown<T: Serialize + ?Sized>(value: &T) -> Result<Payload, String> {
     let max = limits::PAYLOAD_BYTES_MAX;
-    let problem = match Payload::json(value) {
-        Ok(payload) if payload.bytes.len() <= max => return ops.show(name.to_owned(), payload),
-        Ok(payload) => format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()),
-        Err(e) => e.problem,
-    };
-    ops.interrupt(Interrupt::Unencodable { name: what.to_owned(), problem });
+    let payload = Payload::json(value).map_err(|e| e.problem)?;
+    if payload.bytes.len() > max {
+        return Err(format!("it has {} bytes, at most {max} are allowed", payload.bytes.len()));
+    }
+    Ok(payload)
 }
 
 pub(super) fn decoded<T: DeserializeOwned>(outcome: &Outcome) -> Result<T, String> {

@@ -50,6 +50,8 @@ const LINGER: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_secs(1);
 /// Lines of a journal or an inbox that are read at once.
 const PAGE: u32 = 1_000;
+/// Lines of streams that steps may be ahead of what is committed, and that a commit takes.
+const LINES: usize = 256;
 
 /// Why a run leaves its driver.
 enum Leave {
@@ -82,8 +84,10 @@ struct Driver {
     live: Live<RunEnd>,
     /// Lines that are not committed yet.
     pending: Vec<Payload>,
-    /// What clients are shown with the next commit, by name.
-    shows: BTreeMap<String, Payload>,
+    /// What clients are shown with the next commit.
+    shows: Vec<Showing>,
+    /// Lines that steps write into streams.
+    lines: (mpsc::Sender<Showing>, mpsc::Receiver<Showing>),
     must_commit: bool,
     /// Whether the run is paused: what has begun is brought to an end, and nothing else begins.
     is_paused: bool,
@@ -163,7 +167,8 @@ impl Drive {
             run,
             live,
             pending: Vec::new(),
-            shows: BTreeMap::new(),
+            shows: Vec::new(),
+            lines: mpsc::channel(LINES),
             must_commit: false,
             is_paused: false,
             length: written,
@@ -236,6 +241,7 @@ impl Driver {
 
     async fn go_on(&mut self) -> Step<()> {
         loop {
+            self.take_lines();
             let now = self.now();
             let pass = match self.live.pass(now) {
                 Ok(pass) => pass,
@@ -249,7 +255,7 @@ impl Driver {
                 tracing::warn!(run = %self.run.id, signal = %name, %problem, "a signal does not fit its wait, and stays in the inbox");
             }
             self.write(entries)?;
-            self.shows.extend(shows);
+            shows.into_iter().for_each(|showing| showing.add_to(&mut self.shows));
             self.must_commit |= must_commit;
             self.drop_closed(&closed);
             if let Some(end) = ended {
@@ -339,8 +345,16 @@ impl Driver {
     /// What the next commit writes: lines of the journal, and what clients are shown.
     fn take_pending(&mut self) -> (Vec<Payload>, Vec<Showing>) {
         self.must_commit = false;
-        let shows = std::mem::take(&mut self.shows).into_iter();
-        (std::mem::take(&mut self.pending), shows.map(|(name, payload)| Showing { name, payload }).collect())
+        (std::mem::take(&mut self.pending), std::mem::take(&mut self.shows))
+    }
+
+    /// Takes what steps have written into streams: before their ends, which come after it.
+    fn take_lines(&mut self) {
+        for _ in 0..LINES {
+            let Ok(line) = self.lines.1.try_recv() else { return };
+            self.shows.push(line);
+            self.must_commit = true;
+        }
     }
 
     async fn commit(&mut self, then: Option<Report>) -> Step<Settled> {
@@ -359,7 +373,7 @@ impl Driver {
             Settled::Unread => {
                 if let Some((journal, shows)) = kept {
                     self.pending = journal;
-                    self.shows = shows.into_iter().map(|showing| (showing.name, showing.payload)).collect();
+                    self.shows = shows;
                 }
                 Ok(Settled::Unread)
             }
@@ -465,7 +479,8 @@ impl Driver {
 
     fn begin(&self, pos: Pos, running: &Running) -> BoxFuture<Attempted> {
         let key = format!("{}/{}/{}", self.run.id, self.run.chapter, pos);
-        let cx = StepCx::new(self.client.clone(), self.states.clone(), key.into(), running.failures + 1);
+        let (client, states, lines) = (self.client.clone(), self.states.clone(), self.lines.0.clone());
+        let cx = StepCx::new(client, states, key.into(), running.failures + 1, lines);
         running.work.attempt(cx)
     }
 
@@ -565,6 +580,10 @@ impl Driver {
                 if let Some(done) = done {
                     self.finished(done)?;
                 }
+            }
+            line = self.lines.1.recv() => {
+                self.shows.extend(line);
+                self.must_commit = true;
             }
             () = self.bell.notified() => self.read_inbox().await?,
             () = tokio::time::sleep(until) => {}

@@ -12,8 +12,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 use towpath_core::replay::Outcome;
-use towpath_core::store::Rows;
+use towpath_core::store::{Rows, Showing};
 use towpath_core::{JobId, Payload, RetryPolicy, defaults, limits};
 
 use super::function::check_name;
@@ -200,11 +201,18 @@ pub struct StepCx {
     states: States,
     key: Arc<str>,
     attempt: u32,
+    pub(super) lines: mpsc::Sender<Showing>,
 }
 
 impl StepCx {
-    pub(crate) fn new(client: Client, states: States, key: Arc<str>, attempt: u32) -> Self {
-        Self { client, states, key, attempt }
+    pub(crate) fn new(
+        client: Client,
+        states: States,
+        key: Arc<str>,
+        attempt: u32,
+        lines: mpsc::Sender<Showing>,
+    ) -> Self {
+        Self { client, states, key, attempt, lines }
     }
 
     /// The number of this attempt, from 1.

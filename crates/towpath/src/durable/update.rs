@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::replay::{Ident, OpKind, Ops, Outcome, Request, Wants};
-use towpath_core::store::{Asked, Asking};
+use towpath_core::store::{Asked, Asking, Showing};
 use towpath_core::{EncodeError, JobId, Label, RunId, State, StoreError};
 
 use super::cx::{Cx, decoded, show};
@@ -74,7 +74,7 @@ impl<O: Serialize> Reply<'_, O> {
     /// Answers, from the next commit of the run on, which follows at once. What a replay answers again was answered then.
     /// At most 1 MiB of JSON; an answer that has no stored form blocks the run.
     pub fn send(self, answer: &O) {
-        show(&self.ops, &self.answer, answer, "the answer to an update");
+        show(&self.ops, answer, "the answer to an update", |payload| Showing::value(self.answer, payload));
     }
 }
 

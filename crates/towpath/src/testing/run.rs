@@ -11,9 +11,9 @@ use towpath_core::replay::{Entry, History, Outcome, Unfit};
 use towpath_core::store::{Arrival, Asking, CancelNote, ChildEnd, Showing};
 use towpath_core::{Cause, GraphEnd, Label, ManualClock, MemoryStore, Payload, RunId, State, Timestamp};
 
-use super::shell::{ChildStub, Ended, Shell, child_stub};
+use super::shell::{ChildStub, Ended, Shell, Streams, child_stub};
 use crate::client::Client;
-use crate::durable::{Durable, How, RunError, Signal, Step, Update};
+use crate::durable::{Durable, How, RunError, Signal, Step, Stream, Update};
 use crate::error::OutputError;
 use crate::failure::Failure;
 use crate::job::Job;
@@ -68,6 +68,8 @@ pub struct TestRun<O, E> {
     pub unfit: Vec<Unfit>,
     /// What it showed to clients in the end, by name.
     shown: BTreeMap<String, Payload>,
+    streams: Streams,
+    told: Streams,
     /// How long the journal was after each commit.
     commits_at: Vec<usize>,
 }
@@ -223,7 +225,7 @@ where
     }
 
     pub(super) async fn run_with(&self, plan: &Plan) -> TestRun<O, E> {
-        let Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown } =
+        let Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown, streams, told } =
             Shell::run(self.function, &self.input, plan).await;
         let how = end.how;
         let decode = |payload: Payload| -> Result<O, RunError<E>> {
@@ -256,6 +258,8 @@ where
             took: now.since(START),
             unfit: unfit.into_values().collect(),
             shown,
+            streams,
+            told,
             commits_at,
         }
     }
@@ -301,6 +305,16 @@ impl<O, E> TestRun<O, E> {
         Some(payload.decode().expect("what was published must be of the type that is asked for"))
     }
 
+    /// The lines of a stream of the run ([`Cx::emit`](crate::Cx::emit), [`StepCx::emit`](crate::StepCx::emit)).
+    ///
+    /// # Panics
+    /// One is of another type.
+    #[expect(clippy::expect_used, reason = "a test is to fail")]
+    pub fn lines<T: DeserializeOwned>(&self, stream: Stream<T>) -> Vec<T> {
+        let lines = self.streams.get(stream.name()).into_iter().flatten();
+        lines.map(|line| line.decode().expect("a line must be of the stream's type")).collect()
+    }
+
     /// What the run answered to an update, by the number of the update: 0 for the first one that it was sent.
     ///
     /// # Panics
@@ -326,6 +340,7 @@ fn same<O: fmt::Debug, E: fmt::Debug>(base: &TestRun<O, E>, run: &TestRun<O, E>,
     assert_eq!(format!("{:?}", base.result), format!("{:?}", run.result), "{what} changes the result");
     assert_eq!(lines(base), lines(run), "{what} changes the journal");
     assert_eq!(base.shown, run.shown, "{what} changes what clients are shown");
+    assert_eq!(base.told, run.told, "{what} changes what the function has written into streams");
 }
 
 fn line(entry: &Entry) -> String {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
 use towpath_core::replay::{
     Command, Entry, HISTORY_VERSION, History, HistoryHeader, Ident, Live, Outcome, Pass, Pos, Unfit, Waits,
 };
-use towpath_core::store::{InboxLine, MemoryBody, TxEnd};
+use towpath_core::store::{InboxLine, MemoryBody, Showing, TxEnd};
 use towpath_core::{JobId, Label, Payload, RunId, Timestamp};
 
 use super::run::{Plan, START};
@@ -21,6 +22,9 @@ pub(super) use children::{ChildStub, stub as child_stub};
 
 /// The job of every run in a test.
 pub(super) const JOB: JobId = JobId::from_bytes([7; 16]);
+
+/// The lines of streams, by name.
+pub(super) type Streams = BTreeMap<String, Vec<Payload>>;
 
 /// A run that has ended.
 pub(super) struct Ended {
@@ -33,6 +37,8 @@ pub(super) struct Ended {
     pub(super) now: Timestamp,
     pub(super) unfit: BTreeMap<i64, Unfit>,
     pub(super) shown: BTreeMap<String, Payload>,
+    pub(super) streams: Streams,
+    pub(super) told: Streams,
 }
 
 pub(super) struct Shell<'p> {
@@ -44,9 +50,14 @@ pub(super) struct Shell<'p> {
     committed_at: Timestamp,
     journal: Vec<Entry>,
     pending: Vec<Entry>,
-    /// What the run shows, and will with the next commit.
+    /// What the run shows, the lines of its streams, and what it will show with the next commit.
     shown: BTreeMap<String, Payload>,
-    shows: BTreeMap<String, Payload>,
+    streams: Streams,
+    /// The lines of the function's own alone: these are written once, whatever happens.
+    told: Streams,
+    shows: Vec<Showing>,
+    /// The lines of the function's own among them.
+    tells: Vec<Showing>,
     at_work: BTreeMap<Pos, AtWork>,
     children: children::Children,
     /// Steps that have failed and are tried again at an instant.
@@ -101,7 +112,10 @@ impl<'p> Shell<'p> {
             journal: Vec::new(),
             pending: Vec::new(),
             shown: BTreeMap::new(),
-            shows: BTreeMap::new(),
+            streams: Streams::new(),
+            told: Streams::new(),
+            tells: Vec::new(),
+            shows: Vec::new(),
             at_work: BTreeMap::new(),
             children: children::Children::default(),
             waiting: BTreeMap::new(),
@@ -117,8 +131,8 @@ impl<'p> Shell<'p> {
         };
         let end = shell.until_it_ends().await;
         let history = History { header: shell.header, entries: shell.journal };
-        let Shell { earlier, commits_at, commits, began, now, unfit, shown, .. } = shell;
-        Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown }
+        let Shell { earlier, commits_at, commits, began, now, unfit, shown, streams, told, .. } = shell;
+        Ended { end, history, earlier, commits_at, commits, began, now, unfit, shown, streams, told }
     }
 
     async fn until_it_ends(&mut self) -> RunEnd {
@@ -133,7 +147,8 @@ impl<'p> Shell<'p> {
             let Pass { entries, must_commit, commands, shows, closed, lost, ended, .. } = pass;
             self.unfit.extend(live.take_unfit().into_iter().map(|unfit| (unfit.seq, unfit)));
             self.pending.extend(entries);
-            self.shows.extend(shows);
+            self.tells.extend(shows.iter().filter(|showing| showing.is_line).cloned());
+            shows.into_iter().for_each(|showing| showing.add_to(&mut self.shows));
             for pos in closed {
                 if self.at_work.remove(&pos).is_none() {
                     self.waiting.retain(|key, _| key.1 != pos);
@@ -225,7 +240,16 @@ impl<'p> Shell<'p> {
             return false;
         }
         self.journal.append(&mut self.pending);
-        self.shown.append(&mut self.shows);
+        for Showing { name, payload, is_line } in std::mem::take(&mut self.shows) {
+            if is_line {
+                self.streams.entry(name).or_default().push(payload);
+            } else {
+                self.shown.insert(name, payload);
+            }
+        }
+        for line in self.tells.drain(..) {
+            self.told.entry(line.name).or_default().push(line.payload);
+        }
         self.committed_at = self.now;
         if let Some((input, taken)) = self.renewal.take() {
             self.renew(input, taken);
@@ -260,6 +284,7 @@ impl<'p> Shell<'p> {
         self.crash_at = None;
         self.pending.clear();
         self.shows.clear();
+        self.tells.clear();
         self.renewal = None;
         self.at_work.clear();
         self.waiting.clear();
@@ -385,9 +410,19 @@ impl<'p> Shell<'p> {
             Some(stub) => step.work.stubbed(stub),
             None => {
                 let key = format!("test/1/{pos}").into();
-                step.work
-                    .attempt(StepCx::new(self.plan.client.clone(), self.plan.states.clone(), key, step.failures + 1))
-                    .await
+                let (client, states) = (self.plan.client.clone(), self.plan.states.clone());
+                let (lines, mut written) = mpsc::channel(1);
+                let cx = StepCx::new(client, states, key, step.failures + 1, lines);
+                let all = async {
+                    let mut all = Vec::new();
+                    while let Some(line) = written.recv().await {
+                        all.push(line);
+                    }
+                    all
+                };
+                let (attempted, lines) = tokio::join!(step.work.attempt(cx), all);
+                self.shows.extend(lines);
+                attempted
             }
         };
         step.failures += 1;

@@ -33,6 +33,7 @@ mod runs;
 mod schedules;
 mod starts;
 mod stores;
+mod streams;
 mod sweep;
 mod transfers;
 mod two_processes;

@@ -20,7 +20,9 @@ on_every_store!(
     a_node_ends_as_its_graph_ends,
     a_cancel_of_the_outer_graph_reaches_the_inner_one,
     a_node_and_its_graph_are_seen_from_each_other,
-    a_node_that_is_retried_begins_anew,
+    a_node_that_is_retried_retries_its_graph,
+    a_graph_that_was_retried_by_itself_is_taken_as_it_is,
+    a_map_that_is_retried_does_only_what_had_not_succeeded,
     graphs_stand_inside_graphs_and_wait_for_signals_there,
     a_map_leaves_what_its_jobs_left_in_the_order_of_the_elements,
     ten_thousand_elements_leave_their_outputs_in_order,
@@ -60,6 +62,12 @@ struct Double(u32);
 #[serde(transparent)]
 struct Hold(u32);
 
+/// Fails if it is 3 and nobody has mended that.
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "tried", output = u32, attempts = 1)]
+#[serde(transparent)]
+struct Tried(u32);
+
 /// Who is at work, and who may end.
 #[derive(Default)]
 struct Floor {
@@ -77,7 +85,13 @@ fn worker(client: &Client) -> WorkerHandle {
 }
 
 fn worker_on(client: &Client, floor: Arc<Floor>) -> WorkerHandle {
+    let tried = Arc::clone(&floor);
     Worker::builder(client)
+        .handle(move |job: Tried, _| {
+            tried.begun.fetch_add(1, Ordering::SeqCst);
+            let is_mended = job.0 != 3 || tried.from.load(Ordering::SeqCst) > 0;
+            async move { if is_mended { Ok(10 * job.0) } else { Err(Failure::permanent("not yet")) } }
+        })
         .handle(|job: Echo, _| async move {
             if job.0 == json!("bad") { Err(Failure::permanent("it is bad")) } else { Ok(job.0) }
         })
@@ -232,37 +246,86 @@ async fn a_node_and_its_graph_are_seen_from_each_other(subject: Subject) {
     let of = holder.node.unwrap();
     assert_eq!((holder.id, of.graph, of.name.as_str()), (inner, graph.id(), "inner"));
     assert_eq!(client.holder(graph.id()).await.unwrap(), None, "it was enqueued by itself");
-    let progress = builtin::Progress { of: 3, done: 3, failed: 1 };
+    let progress = builtin::Progress { of: 3, done: 3, failed: 1, tries: vec![1] };
     assert_eq!(client.holds(each).await.unwrap(), Some(Holds::Elements(progress)));
     worker.shutdown().await;
 }
 
-async fn a_node_that_is_retried_begins_anew(subject: Subject) {
+async fn a_map_that_is_retried_does_only_what_had_not_succeeded(subject: Subject) {
     let client = &subject.client;
     let floor = Arc::<Floor>::default();
-    floor.below.store(u32::MAX, Ordering::SeqCst);
     let worker = worker_on(client, Arc::clone(&floor));
-    let bad = Graph::builder("bad");
-    bad.node("x", &Echo(json!("bad")));
-    let graph = Graph::builder("outer");
-    let inner = graph.inner("inner", &bad.build().unwrap()).may_fail();
-    let each = graph.each::<Hold>("each", "[1, 2]").after(inner.finished());
-    graph.each::<Double>("bad", "[1, 100]").after(each);
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let graph = Graph::builder("tried");
+    let each = graph.each::<Tried>("each", "[1, 2, 3, 4, 5, 6]").concurrency(1).job();
     let graph = graph.enqueue(client).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let (inner, bad) = (node(client, graph.id(), "inner").await.0, node(client, graph.id(), "bad").await.0);
-    let Some(Holds::Graph(first)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
     client.retry_graph(graph.id()).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
-    let Some(Holds::Graph(second)) = client.holds(inner).await.unwrap() else { panic!("it holds a graph") };
-    assert_ne!(first, second);
-    for inner in [first, second] {
-        assert_eq!(client.wait_graph(inner).await.unwrap(), GraphEnd::Failed);
-    }
-    let begun = client.inspect().job(bad).await.unwrap().unwrap().run.unwrap().chapter;
-    let elements = async |began| client.inspect().job(builtin::element_job(bad, began, 1)).await.unwrap();
-    assert!(elements(1).await.is_some() && elements(begun).await.is_some() && begun > 1, "all elements again");
-    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "what has succeeded is not done again");
+    assert_eq!(begun(), 4, "1, 2 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(client.output(&each).await.unwrap(), [10, 20, 30, 40, 50, 60]);
+    assert_eq!(begun(), 8, "3 to 6");
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 14, "it had succeeded as a whole, so all of it was to be done again");
+    worker.shutdown().await;
+}
+
+async fn a_node_that_is_retried_retries_its_graph(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let begun = || floor.begun.load(Ordering::SeqCst);
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(1)).then("b", &Tried(3)).then("c", &Tried(5));
+    let graph = Graph::builder("outer");
+    graph.inner("inner", &inner.build().unwrap()).then("after", &Given);
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let holder = node(client, graph.id(), "inner").await.0;
+    let held = async || match client.holds(holder).await.unwrap() {
+        Some(Holds::Graph(graph)) => graph,
+        other => panic!("it holds {other:?}"),
+    };
+    let inner = held().await;
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    assert_eq!((held().await, begun()), (inner, 3), "1 and 3, and 3 again");
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!((held().await, begun()), (inner, 5), "3 and 5");
+    assert_eq!(client.inspect().graph(inner).await.unwrap().unwrap().line.generation, 3);
+    assert_eq!(output(client, graph.id(), "after").await["above"]["inner"], json!({ "c": 50 }));
+    client.retry_graph(graph.id()).all().await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(begun(), 8, "it had succeeded, so it is done again as a whole");
+    assert_ne!(held().await, inner);
+    worker.shutdown().await;
+}
+
+async fn a_graph_that_was_retried_by_itself_is_taken_as_it_is(subject: Subject) {
+    let client = &subject.client;
+    let floor = Arc::<Floor>::default();
+    let worker = worker_on(client, Arc::clone(&floor));
+    let inner = Graph::builder("inner");
+    inner.node("a", &Tried(3));
+    let inner = inner.build().unwrap();
+    let graph = Graph::builder("outer").input(&1);
+    graph.inner("inner", &inner).input_from("input");
+    let graph = graph.enqueue(client).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
+    let held = builtin::inner_graph(node(client, graph.id(), "inner").await.0, 1);
+    floor.from.store(1, Ordering::SeqCst);
+    client.retry_graph(held).await.unwrap();
+    assert_eq!(client.wait_graph(held).await.unwrap(), GraphEnd::Succeeded);
+    client.retry_graph(graph.id()).await.unwrap();
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
+    assert_eq!(output(client, graph.id(), "inner").await, json!({ "a": 30 }));
+    assert_eq!(floor.begun.load(Ordering::SeqCst), 2, "it is not done again");
     worker.shutdown().await;
 }
 
