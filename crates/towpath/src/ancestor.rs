@@ -5,6 +5,7 @@ use std::fmt;
 use towpath_core::store::{self, Wanted};
 use towpath_core::{End, InvalidName, Kind, NodeName, Payload, State, StoreError};
 
+use crate::builtin::RAN;
 use crate::context::Context;
 use crate::job::Job;
 
@@ -150,7 +151,7 @@ impl Context {
     pub async fn ancestor_named<J: Job>(&self, name: &str) -> Result<Ancestor<J>, AncestorError> {
         let found = self.above(Wanted::Node(NodeName::new(name)?), 1).await?.pop();
         let store::Ancestor { kind, upstream } = found.ok_or_else(|| self.nothing(format!("is named {name}")))?;
-        if kind.as_str() != J::KIND {
+        if kind.as_str() != J::KIND && J::KIND != RAN {
             return Err(AncestorError::OtherKind { node: upstream.node, kind, asked: J::KIND });
         }
         read::<J>(upstream)

@@ -46,6 +46,30 @@ impl<T> WaitFor<T> {
     }
 }
 
+/// A node that is a run of a durable function: what it has left is the function's value. Read it by name,
+/// `cx.ancestor_named::<Ran<u64>>("sell")`; its kind is the function's own.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Ran<O> {
+    #[serde(skip)]
+    output: PhantomData<fn() -> O>,
+}
+
+impl<O> fmt::Debug for Ran<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ran")
+    }
+}
+
+impl<O: Serialize + DeserializeOwned + Send + 'static> Job for Ran<O> {
+    /// Of no job that is stored: functions have kinds of their own.
+    const KIND: &'static str = RAN;
+    type Output = O;
+}
+
+/// What stands for the kind of any durable function.
+pub(crate) const RAN: &str = "towpath.run";
+
 impl<T> fmt::Debug for WaitFor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WaitFor").field(&self.wait).finish()

@@ -25,12 +25,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use towpath_core::{
-    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, NewEdge, NewGraph,
-    NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
+    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge,
+    NewGraph, NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
 };
 
+use crate::builtin::Ran;
 use crate::client::{self, Client};
+use crate::durable::Durable;
 use crate::error::Error;
 use crate::job::Job;
 use crate::random;
@@ -83,6 +86,8 @@ struct State {
     nodes: Vec<NewNode>,
     edges: Vec<NewEdge>,
     problems: Vec<GraphProblem>,
+    /// The places of nodes that are durable functions.
+    functions: Vec<usize>,
 }
 
 impl GraphBuilder {
@@ -208,6 +213,46 @@ impl GraphBuilder {
         self.add(name, job, Some(guards))
     }
 
+    /// Adds a node that is a run of a durable function, named `GRAPH-ID/NODE`: that is who signals it
+    /// ([`Client::signal_node`]). The function's error fails the node; a retry of the graph begins it anew from its input.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use towpath::{Context, Cx, Durable, Failure, Graph, Job, Ran};
+    /// # #[derive(Serialize, Deserialize, Job)] #[job(kind = "ship", output = u64)] struct Ship;
+    /// const SELL: Durable<u64, u64, Failure> = Durable::new("sell", 1, Duration::from_secs(3_600), &sell);
+    /// async fn sell(cx: Cx<'_>, price: u64) -> Result<u64, Failure> {
+    ///     cx.sleep(Duration::from_secs(1)).await;
+    ///     Ok(price)
+    /// }
+    ///
+    /// let graph = Graph::builder("order");
+    /// graph.durable("sell", SELL, &7).then("ship", &Ship);
+    /// graph.build()?;
+    ///
+    /// async fn ship(_: Ship, cx: Context) -> Result<u64, Failure> {
+    ///     Ok(cx.ancestor_named::<Ran<u64>>("sell").await?.into_output()?)
+    /// }
+    /// # Ok::<_, towpath::InvalidGraph>(())
+    /// ```
+    pub fn durable<I, O, E>(&self, name: impl AsRef<str>, function: Durable<I, O, E>, input: &I) -> Node<'_, Ran<O>>
+    where
+        I: Serialize,
+        O: Serialize + DeserializeOwned + Send + 'static,
+    {
+        let name = name.as_ref();
+        let input = Payload::json(input).unwrap_or_else(|e| {
+            self.problem(GraphProblem::Job(NodeName::from_stored(name), e.to_string()));
+            Payload::default()
+        });
+        // The name of a durable function is one of a kind.
+        let job = NewJob::new(random::job_id(), Kind::from_stored(function.name())).input(input);
+        let node = self.add(name, NewJob { version: function.version(), ..job }, None);
+        self.state().functions.push(node.place);
+        node
+    }
+
     /// Adds a node whose job was put together by hand. Its handle knows no output.
     pub fn node_new(&self, name: impl AsRef<str>, job: NewJob) -> Node<'_, ()> {
         self.add(name.as_ref(), job, None)
@@ -228,9 +273,9 @@ impl GraphBuilder {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn build(self) -> Result<Graph, InvalidGraph> {
-        let State { input, unique, mut nodes, edges, mut problems } =
+        let State { input, unique, mut nodes, edges, mut problems, functions } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        builtin::name_runs(self.id, &mut nodes);
+        builtin::name_runs(self.id, &mut nodes, &functions);
         problems.extend(conditions::check(&nodes, &edges));
         let name = GraphName::new(&self.name).unwrap_or_else(|problem| {
             problems.push(GraphProblem::Name(problem));

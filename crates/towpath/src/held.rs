@@ -54,7 +54,7 @@ impl Client {
         })
     }
 
-    /// The same of all nodes of a graph that have begun, by their jobs; at most the first 200 that hold something.
+    /// The same of all nodes of a graph that have begun, by their jobs; at most the first 100 that hold something.
     ///
     /// # Errors
     /// The store could not be asked.
@@ -85,4 +85,4 @@ impl Client {
 }
 
 /// Nodes of which a view asks one by one.
-const HELD_MAX: usize = 200;
+const HELD_MAX: usize = 100;

@@ -67,7 +67,7 @@ pub use batch::BatchSize;
 pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;
-pub use builtin::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOutputs, Timer, WaitFor};
+pub use builtin::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOutputs, Ran, Timer, WaitFor};
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
 pub use context::{Cancellation, Context};

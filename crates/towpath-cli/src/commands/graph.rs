@@ -6,9 +6,9 @@ mod enqueue;
 use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
-use towpath::GraphId;
 use towpath::core::store::{GraphFilter, Page};
 use towpath::core::{GraphRetry, Picture, StopReason};
+use towpath::{GraphEnd, GraphId};
 
 use super::{ViewArgs, json, tell_of_more};
 use crate::error::CliError;
@@ -35,13 +35,37 @@ enum GraphCommand {
 #[derive(Debug, Args)]
 struct List {
     /// Only those that have not ended.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "end")]
     open: bool,
+    /// Only those that ended so.
+    #[arg(long, value_enum, value_name = "END")]
+    end: Option<End>,
     /// Most lines, 1 to 1000.
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
     #[command(flatten)]
     view: ViewArgs,
+}
+
+/// How a graph ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum End {
+    /// Nothing that counts failed, and nothing was cancelled
+    Succeeded,
+    /// A node that counts is dead or quarantined
+    Failed,
+    /// Nothing that counts failed, and something was cancelled
+    Cancelled,
+}
+
+impl End {
+    fn graph_end(self) -> GraphEnd {
+        match self {
+            Self::Succeeded => GraphEnd::Succeeded,
+            Self::Failed => GraphEnd::Failed,
+            Self::Cancelled => GraphEnd::Cancelled,
+        }
+    }
 }
 
 /// Show a graph with its nodes
@@ -85,7 +109,11 @@ impl Graph {
 impl List {
     async fn run(self) -> Result<u8, CliError> {
         let client = self.view.store.found()?.open_to_read().await?;
-        let filter = if self.open { GraphFilter::Open } else { GraphFilter::All };
+        let filter = match self.end {
+            Some(end) => GraphFilter::Ended(end.graph_end()),
+            None if self.open => GraphFilter::Open,
+            None => GraphFilter::All,
+        };
         let graphs = client.inspect().graphs(filter, Page { after: None, limit: self.limit }).await?;
         if self.view.json {
             say::json(&graphs.iter().map(json::graph_line).collect::<Vec<_>>())?;

@@ -108,7 +108,9 @@ fn of_job(graph: GraphId, name: NodeName, job: NewJob, node: &Node) -> Result<Ne
         scope: node.scope.clone(),
         ..Map::new(each.over.clone(), builtin::Each::Job(Box::new(job)))
     };
-    NewNode::map(graph, name, Client::new_job_id(), &map).map_err(|e| e.to_string())
+    let mut node = NewNode::map(graph, name, Client::new_job_id(), &map).map_err(|e| e.to_string())?;
+    node.job.rules.crash_limit = CRASH_LIMIT;
+    Ok(node)
 }
 
 fn gate_node(name: NodeName, branches: Vec<(Label, String)>, scope: &Scope) -> Result<NewNode, String> {

@@ -43,6 +43,50 @@ exec = ["echo", { from = "outputs.each" }]
 }
 
 #[test]
+fn a_list_comes_from_a_parameter_or_from_a_node_of_an_included_flow() {
+    let folder = Folder::with_flow(
+        r#"
+[params]
+files = ["a", "b"]
+
+[include.part]
+file = "part.toml"
+
+[node.given]
+after = ["part"]
+each = "params.files"
+exec = ["echo", { from = "'\"' + each + '!\"'" }]
+"#,
+    );
+    folder.write(
+        "part.toml",
+        r#"
+[node.list]
+exec = ["echo", "[1, 2, 3]"]
+
+[node.path]
+after = ["list"]
+each = "outputs.list"
+exec = ["echo", { from = "each" }]
+
+[node.computed]
+after = ["list"]
+each = { over = "outputs.list.filter(n, n > 1)", concurrency = 1 }
+exec = ["echo", { from = "each * 10" }]
+"#,
+    );
+    let ran = folder.run(&["run", "flow.toml", "--set", "files=[\"c\"]"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for (node, left) in [
+        ("given", serde_json::json!(["c!"])),
+        ("part.path", serde_json::json!([1, 2, 3])),
+        ("part.computed", serde_json::json!([20, 30])),
+    ] {
+        assert_eq!(output(&folder, node), left, "{node}");
+    }
+}
+
+#[test]
 fn an_element_that_fails_fails_its_node_unless_failures_are_collected() {
     let flow = |more: &str| {
         format!(

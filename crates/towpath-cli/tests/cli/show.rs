@@ -14,6 +14,10 @@ fn what_ran_is_listed_and_shown() {
     assert!(shown.stdout.starts_with("two failed: 1 succeeded, 1 dead\n"), "{}", shown.stdout);
     assert!(steady(&shown.stdout).contains("b     dead       1         0.0s  exit status 1\n"), "{}", shown.stdout);
 
+    for (filter, count) in [(&["--end", "failed"][..], 1), (&["--end", "succeeded"], 0), (&["--open"], 0)] {
+        let listed = folder.json(&[&["graph", "list"], filter].concat());
+        assert_eq!(listed.as_array().unwrap().len(), count, "{filter:?}");
+    }
     assert_eq!(folder.json(&["jobs"]).as_array().unwrap().len(), 2);
     let dead = folder.json(&["jobs", "--state", "dead"]);
     assert_eq!((&dead[0]["node"], dead.as_array().unwrap().len()), (&"b".into(), 1));

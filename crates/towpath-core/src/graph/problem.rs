@@ -136,6 +136,9 @@ impl fmt::Display for GraphProblem {
             Self::DuplicateEdge(parent, child) => {
                 write!(f, "{child} waits for {parent} twice in the same way: remove one edge")
             }
+            Self::NeedTooLarge { node, need, parents: 0 } => {
+                write!(f, "{node} needs at least {need} of its parents, and has none: give it some, or ask for none")
+            }
             Self::NeedTooLarge { node, need, parents } => {
                 write!(f, "{node} needs at least {need} of its {parents} parents: ask for 1 to {parents}")
             }

@@ -42,6 +42,8 @@ pub(super) struct Asked {
     pub(super) over: String,
     pub(super) scope: Scope,
     pub(super) from: u32,
+    /// How many at most: what a chapter does not need it does not write into its journal.
+    pub(super) most: u32,
     /// The chapter in which this try began.
     pub(super) began: u32,
     /// The job that is done for each, if it is one and may have been done in an earlier try.
@@ -91,7 +93,7 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
             None => None,
         };
         bytes += element.get().len() + earlier.as_ref().map_or(0, |earlier| earlier.get().len() + NUMBER_BYTES);
-        if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= BLOCK_ELEMENTS) {
+        if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= asked.most as usize) {
             break;
         }
         taken.push(element.to_owned());
@@ -142,7 +144,7 @@ impl Walk<'_, '_> {
         }
         // Children of the chapter before are this one's before anything else happens: a cancel then finds them.
         let mut first = std::future::poll_fn(|context| Poll::Ready(work.poll_next_unpin(context))).await;
-        let (mut ended_here, mut is_long) = (0, CHAPTER.max(map.concurrency));
+        let (mut ended_here, mut is_long) = (0, self.chapter());
         loop {
             let is_due = ended_here >= is_long && !self.rest.is_over();
             // An element whose end was taken here is none of the next chapter's: it is finished first.
@@ -183,6 +185,11 @@ impl Walk<'_, '_> {
         serde_json::value::to_raw_value(&self.come.left).map_err(|e| Failure::permanent(e.to_string()))
     }
 
+    /// How many elements end in one chapter.
+    fn chapter(&self) -> u32 {
+        CHAPTER.max(self.map.concurrency)
+    }
+
     /// The number of the next element, and the element; it is read if it is not yet.
     async fn take(&mut self) -> Result<Option<(u32, Box<RawValue>)>, Failure> {
         if self.rest.is_over() {
@@ -195,7 +202,8 @@ impl Walk<'_, '_> {
                 Each::Job(each) if began > 1 => Some(each.clone()),
                 _ => None,
             };
-            let asked = Asked { job, over: self.map.over.clone(), scope: self.map.scope.clone(), from, began, each };
+            let (over, scope) = (self.map.over.clone(), self.map.scope.clone());
+            let asked = Asked { job, over, scope, from, most: self.chapter(), began, each };
             let Block { of, elements, queue, left, tries } = self.cx.step(ELEMENTS, &asked).await?;
             if let Some(had) = self.rest.of.filter(|had| *had != of) {
                 let over = &self.map.over;
@@ -328,9 +336,7 @@ fn bytes(left: &[Box<RawValue>]) -> usize {
 /// Elements that end in one chapter, or as many as are at work at once. Each leaves three lines in the journal, which is
 /// read whenever one has ended.
 const CHAPTER: u32 = 250;
-/// Elements that are read from the list at once.
-const BLOCK_ELEMENTS: usize = 1_000;
-/// The same in bytes: far enough from the limit of what a step may leave.
+/// Bytes of elements that are read from the list at once: far enough from the limit of what a step may leave.
 const BLOCK_BYTES: usize = 256 << 10;
 /// What is recorded around an output of an earlier try.
 const NUMBER_BYTES: usize = 12;

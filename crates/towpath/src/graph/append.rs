@@ -13,8 +13,10 @@ use towpath_core::{
 use super::builtin::name_runs;
 use super::edge::{Parent, sealed};
 use super::{Edge, Graph, GraphBuilder, Node, Parents, State};
+use crate::builtin::Ran;
 use crate::builtin::{Each, ElementGraph, InnerGraph, WaitFor};
 use crate::client::Client;
+use crate::durable::Durable;
 use crate::durable::Signal;
 use crate::error::Error;
 use crate::job::Job;
@@ -55,6 +57,15 @@ impl GraphAppend {
     /// Adds a node, as [`GraphBuilder::node`] does.
     pub fn node<J: Job>(&self, name: impl AsRef<str>, job: &J) -> Node<'_, J> {
         self.builder.node(name, job)
+    }
+
+    /// Adds a node that is a run of a durable function, as [`GraphBuilder::durable`] does.
+    pub fn durable<I, O, E>(&self, name: impl AsRef<str>, function: Durable<I, O, E>, input: &I) -> Node<'_, Ran<O>>
+    where
+        I: Serialize,
+        O: Serialize + DeserializeOwned + Send + 'static,
+    {
+        self.builder.durable(name, function, input)
     }
 
     /// Adds a node whose job was put together by hand.
@@ -120,9 +131,9 @@ impl GraphAppend {
     /// What was added, unless a problem was found on the way.
     pub(crate) fn into_new(self) -> Result<NewAppend, InvalidGraph> {
         let graph = self.builder.id;
-        let State { mut nodes, edges, mut problems, .. } =
+        let State { mut nodes, edges, mut problems, functions, .. } =
             self.builder.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        name_runs(graph, &mut nodes);
+        name_runs(graph, &mut nodes, &functions);
         let new = NewAppend { graph, nodes, edges };
         if problems.is_empty() {
             return Ok(new);

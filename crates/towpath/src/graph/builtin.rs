@@ -94,9 +94,10 @@ impl<T> Node<'_, WaitFor<T>> {
     }
 }
 
-/// A wait, and a node that stands for more than one job, is a run: named by its graph and node once both are known.
-pub(super) fn name_runs(graph: GraphId, nodes: &mut [NewNode]) {
-    for node in nodes.iter_mut().filter(|node| builtin::is_run(&node.job.kind)) {
+/// A durable function, a wait, and a node that stands for more than one job, is a run: named by its graph and node once both are known.
+pub(super) fn name_runs(graph: GraphId, nodes: &mut [NewNode], functions: &[usize]) {
+    let is_run = |at: usize, node: &NewNode| builtin::is_run(&node.job.kind) || functions.contains(&at);
+    for (_, node) in nodes.iter_mut().enumerate().filter(|(at, node)| is_run(*at, node)) {
         // A name that is too long was said to be one.
         node.job.run = builtin::run_of(graph, &node.name).ok();
     }

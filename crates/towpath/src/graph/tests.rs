@@ -103,7 +103,7 @@ fn everything_that_is_wrong_is_said_at_once() {
          node \"a\\nb\" contains the control character '\\n'; \
          two nodes are named price: rename one; \
          price waits for itself: remove that edge; \
-         price needs at least 3 of its 0 parents: ask for 1 to 0; \
+         price needs at least 3 of its parents, and has none: give it some, or ask for none; \
          late waits for the branch maybe of gate, which has only yes, no: ask for one of these"
     );
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::store::{AuditLine, Change, Order, Page};
-use towpath::core::{Kind, NewJob, Payload, RunId, StopReason};
+use towpath::core::{RunId, StopReason};
 use towpath::{
     Client, Context, Cx, Durable, Failure, Graph, GraphEnd, GraphId, Job, JobState, KeyHolder, NodeName, RestartError,
     RetryError, RetryMode, Signal, Worker, WorkerHandle,
@@ -341,9 +341,8 @@ async fn a_durable_function_begins_anew_with_what_it_was_sent(subject: Subject) 
     let worker = Worker::builder(client).durable(SELL).start().unwrap();
     let graph = Graph::builder("order");
     let run = RunId::new(&format!("{}/sell", graph.id())).unwrap();
-    let job = Client::new_job_id();
-    let new = NewJob::new(job, Kind::new("sell").unwrap()).run(run.clone()).input(Payload::json(&7).unwrap());
-    graph.node_new("sell", new);
+    let sell = graph.durable("sell", SELL, &7).job();
+    let job = sell.id();
     let graph = graph.enqueue(client).await.unwrap();
     client.signal(run.as_str(), PAID, &7).await.unwrap();
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
@@ -351,6 +350,6 @@ async fn a_durable_function_begins_anew_with_what_it_was_sent(subject: Subject) 
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
     let detail = client.inspect().job(job).await.unwrap().unwrap();
     assert_eq!(detail.run.unwrap().chapter, 2);
-    assert_eq!(client.wait(job).await.unwrap().output.unwrap().decode::<u64>().unwrap(), 8);
+    assert_eq!(client.output(&sell).await.unwrap(), 8);
     worker.shutdown().await;
 }

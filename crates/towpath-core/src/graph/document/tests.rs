@@ -220,3 +220,16 @@ fn a_graph_at_the_limits_is_read_and_one_past_them_is_not() {
     let long = format!(r#"{{"name":"g","nodes":[],"input":"{}"}}"#, "x".repeat(limits::BATCH_BYTES_MAX));
     assert!(problems(&long)[0].starts_with("it has 167772"));
 }
+
+#[test]
+fn the_nodes_that_the_page_shows_are_right() {
+    let page = include_str!("../../../../../docs/graph-json.md");
+    let shown: Vec<&str> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(shown.len() >= 2, "the page shows {} nodes", shown.len());
+    for node in shown {
+        let parent = serde_json::from_str::<serde_json::Value>(node).unwrap()["after"].as_str().unwrap().to_owned();
+        let text = format!(r#"{{"name": "g", "nodes": [{{"name": "{parent}", "kind": "k"}}, {node}]}}"#);
+        let graph = NewGraph::from_json(&text, fresh()).and_then(NewGraph::prepare);
+        assert!(graph.is_ok(), "{node}: {graph:?}");
+    }
+}
