@@ -28,6 +28,7 @@ mod signal;
 mod stream;
 mod top;
 mod update;
+mod versions;
 mod workers;
 
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ enum Command {
     Job(job::JobCommand),
     Queues(queues::Queues),
     Workers(workers::Workers),
+    Versions(versions::VersionsCommand),
     Schedules(schedules::SchedulesCommand),
     Cancel(cancel::Cancel),
     Edit(edit::EditCommand),
@@ -92,6 +94,7 @@ impl Cli {
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,
+            Command::Versions(command) => command.run().await,
             Command::Schedules(command) => command.run().await,
             Command::Cancel(command) => command.run().await,
             Command::Edit(command) => command.run().await,

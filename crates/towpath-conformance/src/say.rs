@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
     InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
-    StreamLine, Undecided, Upstream, Versions, WorkerLine,
+    StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -234,6 +234,16 @@ impl Say<'_> {
     /// What a run shows.
     pub(crate) fn shown(&self, shown: &Shown) -> String {
         Line::new("shows").word(payload(&shown.payload)).pair("at", self.at(shown.at)).end()
+    }
+
+    /// Open work of a version.
+    pub(crate) fn version(&self, line: &VersionLine) -> String {
+        Line::new("version")
+            .word(format!("{}@{}", line.kind, line.version))
+            .pair("open", line.open)
+            .pair("runs", line.runs)
+            .pair("oldest", self.at(line.oldest))
+            .end()
     }
 
     /// A line of a stream.

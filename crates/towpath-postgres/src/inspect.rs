@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine,
-    StoreResult, WorkerLine,
+    StoreResult, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -97,6 +97,22 @@ impl Inspect for PostgresStore {
                         }),
                         None => None,
                     },
+                })
+            };
+            rows.iter().map(line).collect()
+        })
+    }
+
+    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        self.read("list versions", move |session| async move {
+            let rows = session.run(Query::VersionList, &[&Kind::END]).await?;
+            let line = |row: &Row| {
+                Ok(VersionLine {
+                    kind: Kind::from_stored(row.try_get(0)?),
+                    version: u16::try_from(row.try_get::<_, i32>(1)?).unwrap_or(u16::MAX),
+                    open: number(row, 2)?,
+                    runs: number(row, 3)?,
+                    oldest: Timestamp::from_micros(row.try_get(4)?),
                 })
             };
             rows.iter().map(line).collect()

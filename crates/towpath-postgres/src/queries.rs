@@ -278,6 +278,7 @@ queries! {
     PauseInsert = "pause_insert" (TEXT, INT8, TEXT, TEXT);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
+    VersionList = "version_list" (TEXT);
     WorkerForget = "worker_forget" (INT8_ARRAY);
     WorkerLeaves = "worker_leaves" (UUID);
     WorkerList = "worker_list" ();

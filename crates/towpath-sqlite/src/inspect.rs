@@ -5,7 +5,7 @@ use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine, StateCounts,
-    StopLine, StoreResult, WorkerLine,
+    StopLine, StoreResult, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
@@ -53,6 +53,10 @@ impl Inspect for SqliteStore {
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
         Box::pin(async move { self.read("list queues", queues) })
+    }
+
+    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        Box::pin(async move { self.read("list versions", open_versions) })
     }
 
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
@@ -291,6 +295,19 @@ fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
                 Some(at) => Some(PauseLine { at: Timestamp::from_micros(at), actor: row.get(6)?, why: row.get(7)? }),
                 None => None,
             },
+        })
+    })
+}
+
+fn open_versions(db: &mut Db<'_>) -> Result<Vec<VersionLine>, Fault> {
+    db.all(Query::VersionList, params![Kind::END], |row| {
+        let kind: String = row.get(0)?;
+        Ok(VersionLine {
+            kind: Kind::from_stored(&kind),
+            version: row.get(1)?,
+            open: count(row, 2)?,
+            runs: count(row, 3)?,
+            oldest: rows::instant(row, 4)?,
         })
     })
 }

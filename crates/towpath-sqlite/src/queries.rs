@@ -238,6 +238,7 @@ queries! {
     VerbBegin = "verb_begin",
     VerbKeep = "verb_keep",
     VerbUndo = "verb_undo",
+    VersionList = "version_list",
     WorkerDelete = "worker_delete",
     WorkerFind = "worker_find",
     WorkerInsert = "worker_insert",

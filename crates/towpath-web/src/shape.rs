@@ -272,6 +272,28 @@ impl StreamLine {
     }
 }
 
+/// Open work of a version.
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    kind: String,
+    version: u16,
+    open: u64,
+    runs: u64,
+    oldest: Option<String>,
+}
+
+impl Version {
+    pub(crate) fn of(line: &store::VersionLine) -> Self {
+        Self {
+            kind: line.kind.to_string(),
+            version: line.version,
+            open: line.open,
+            runs: line.runs,
+            oldest: instant(line.oldest),
+        }
+    }
+}
+
 /// What a run has answered.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answered {

@@ -162,6 +162,31 @@ async fn a_shell_reads_a_stream() {
     worker.shutdown().await;
 }
 
+/// The second version of the order.
+const ORDER_2: Durable<String, u32, Failure> = Durable::new("order", 2, Duration::from_secs(600), &order);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_that_nothing_is_open_of_may_be_removed() {
+    let (folder, client, worker) = waiting().await;
+    let shown = folder.run(&["versions"]).stdout;
+    assert!(shown.lines().any(|line| line.starts_with("order  1        1     1     20")), "{shown}");
+    worker.shutdown().await;
+    let shown = folder.run(&["versions"]).stdout;
+    assert!(shown.contains("no living worker takes it"), "{shown}");
+
+    let worker = Worker::builder(&client).durable(ORDER).durable(ORDER_2).start().unwrap();
+    wait_until("it serves", || folder.json(&["versions"])[0]["served_by"] == 1);
+    let first = |folder: &Folder| folder.json(&["versions"])[0].clone();
+    assert_eq!((&first(&folder)["version"], &first(&folder)["open"]), (&1.into(), &1.into()));
+    client.signal("o-1", PAID, &7).await.unwrap();
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    client.result(&run).await.unwrap();
+    assert_eq!((&first(&folder)["version"], &first(&folder)["open"]), (&1.into(), &0.into()));
+    assert!(folder.run(&["versions"]).stdout.contains("may be removed"));
+    worker.shutdown().await;
+    assert_eq!(folder.run(&["versions"]).stdout, "nothing is open\n");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_paused_and_resumed() {
     let (folder, client, worker) = waiting().await;

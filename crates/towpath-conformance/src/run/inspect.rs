@@ -25,6 +25,10 @@ impl<S: Subject> Runner<S> {
             "queues" => {
                 store.inspect().queues().await.map(|all| all.iter().map(|line| say::queue(line, START)).collect())
             }
+            "versions" => {
+                let say = self.say();
+                store.inspect().open_versions().await.map(|all| all.iter().map(|line| say.version(line)).collect())
+            }
             "workers" => {
                 let say = self.say();
                 store.inspect().workers().await.map(|all| all.iter().map(|w| say.worker(w)).collect())

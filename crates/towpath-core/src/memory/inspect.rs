@@ -6,10 +6,11 @@ use std::ops::Bound;
 use crate::graph::Compensation;
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, StopReason};
-use crate::name::{Queue, RunId};
+use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
-    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult, WorkerLine,
+    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult, VersionLine,
+    WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -51,6 +52,10 @@ impl Inspect for MemoryStore {
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
         Box::pin(async move { self.read("list queues", |tables| tables.queue_lines()) })
+    }
+
+    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        Box::pin(async move { self.read("list versions", |tables| tables.version_lines()) })
     }
 
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
@@ -268,6 +273,25 @@ impl Tables {
         self.blocked.keys().for_each(|job| count(*job, |line| line.blocked += 1));
         let with_handlers = self.running.iter().filter(|(_, row)| row.with == With::Handler);
         with_handlers.for_each(|(job, _)| count(*job, |line| line.running += 1));
+        lines.into_values().collect()
+    }
+
+    fn version_lines(&self) -> Vec<VersionLine> {
+        let mut lines: BTreeMap<(Kind, u16), VersionLine> = BTreeMap::new();
+        let open = self.job.iter().filter(|(job, _)| !self.ended.contains_key(job) && !self.is_end(**job));
+        for (job, row) in open {
+            let (kind, version, at) = (row.new.kind.clone(), row.new.version, row.enqueued_at);
+            let line = lines.entry((kind, version)).or_insert_with_key(|(kind, version)| VersionLine {
+                kind: kind.clone(),
+                version: *version,
+                open: 0,
+                runs: 0,
+                oldest: at,
+            });
+            line.open += 1;
+            line.runs += u64::from(self.run.contains_key(job));
+            line.oldest = line.oldest.min(at);
+        }
         lines.into_values().collect()
     }
 

@@ -43,6 +43,10 @@ pub trait Inspect: Send + Sync {
     /// Queues with live work, and those that are paused, by name.
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
 
+    /// How much work of each kind and version has not ended, by kind, then by version: what the code of that version is still
+    /// needed for. Looks at all that is open.
+    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>>;
+
     /// Workers, oldest first.
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>>;
 
@@ -448,6 +452,21 @@ pub struct WorkerLine {
     pub started_at: Timestamp,
     /// Until when its claims hold.
     pub lease_until: Timestamp,
+}
+
+/// Work of one kind and version that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionLine {
+    /// The kind, or the durable function.
+    pub kind: Kind,
+    /// The version of the input that it was enqueued with. A run is pinned to it.
+    pub version: u16,
+    /// How many jobs of it have not ended, waiting nodes and runs included.
+    pub open: u64,
+    /// How many of them are runs.
+    pub runs: u64,
+    /// When the oldest of them was enqueued.
+    pub oldest: Timestamp,
 }
 
 /// Something that an operator did.

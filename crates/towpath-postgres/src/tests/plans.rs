@@ -132,8 +132,8 @@ async fn the_headers_name_the_indexes_of_the_plans() {
     }
     let queries = Queries::new(schema);
     let mut wrong = Vec::new();
-    // A census reads tables whole, each by its smallest index.
-    for query in Query::ALL.iter().copied().filter(|query| *query != Query::Census) {
+    // These read tables whole, each by its smallest index.
+    for query in Query::ALL.iter().copied().filter(|query| ![Query::Census, Query::VersionList].contains(query)) {
         let nothing = vec!["null"; query.types().len()].join(", ");
         let plan = explained(&bench.store, queries.text(query), query, &nothing, "generic").await;
         let header = header(query);

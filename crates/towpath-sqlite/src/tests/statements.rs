@@ -44,6 +44,7 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
         "AuditList",
         "GraphEdges",
         "GraphNodes",
+        "VersionList",
     ];
     // A graph's nodes come by name and are put in order; each reads one graph.
     let sorted = [
@@ -91,8 +92,8 @@ fn the_headers_name_the_indexes_of_the_plans() {
     drop(open(&folder));
     let conn = Connection::open(folder.path().join("work.db")).unwrap();
     let mut wrong = Vec::new();
-    // A census reads tables whole, each by its smallest index.
-    for query in Query::ALL.iter().filter(|query| **query != Query::Census) {
+    // These read tables whole, each by its smallest index.
+    for query in Query::ALL.iter().filter(|query| ![Query::Census, Query::VersionList].contains(query)) {
         let header: Vec<&str> = query.text().lines().take_while(|line| line.starts_with("--")).collect();
         let header = header.join(" ").replace(" -- ", " ");
         for step in plan(&conn, query.text()) {

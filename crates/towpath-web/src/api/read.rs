@@ -13,7 +13,7 @@ use crate::app::Ctx;
 use crate::look::{self, JobQuery, PageQuery, Workers};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Worker};
+use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Version, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -162,6 +162,11 @@ pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
     let workers = Workers::look(&ctx.app.client).await?;
     let items = workers.lines.iter().map(|line| Worker::of(line, workers.lives(line))).collect();
     Ok(json(&List { items, next: None }))
+}
+
+pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {
+    let lines = ctx.app.client.inspect().open_versions().await?;
+    Ok(json(&List { items: lines.iter().map(Version::of).collect(), next: None }))
 }
 
 pub(super) async fn audit(ctx: Ctx, query: Asked<PageQuery>) -> Result<Response, Problem> {

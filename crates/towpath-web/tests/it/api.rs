@@ -59,6 +59,11 @@ async fn every_view_answers_as_described(subject: Subject) {
     let graph = site.json(&format!("/api/graphs/{}", works.graph)).await;
     assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len()), (5, 5));
 
+    let versions = site.json("/api/versions").await;
+    let runs = |version: &&Value| version["runs"] == 1;
+    let order = versions["items"].as_array().unwrap().iter().find(runs).unwrap_or_else(|| panic!("{versions}"));
+    assert_eq!((&order["kind"], &order["open"]), (&json!("order"), &json!(1)));
+
     let run = site.json(&format!("/api/runs/{}", part(NASTY))).await;
     assert_eq!((&run["id"], &run["run"]["id"]), (&json!(works.run.to_string()), &json!(NASTY)));
     let journal = site.json(&format!("/api/runs/{}/journal", works.run)).await;
