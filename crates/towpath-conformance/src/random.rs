@@ -513,7 +513,7 @@ impl RandomScript {
 
     fn question(&mut self) -> Command {
         let text = match self.chance.below(25) {
-            0 => ["queues", "versions"][self.chance.below(2) as usize].into(),
+            0 => ["queues", "versions"][self.chance.below(2)].into(),
             1 => "workers".into(),
             2 => "peers".into(),
             3 => format!("settleable {} limit=5", self.some_graph()),
