@@ -117,6 +117,8 @@ impl Client {
         Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
     }
 
+    // ---- care ---------------------------------------------------------------------------------
+
     /// Takes over from workers whose process on this host is known to be gone, and makes decisions that wait for a
     /// worker, such as how a graph ended. Workers do this all the time; it is for commands where none may be running.
     ///

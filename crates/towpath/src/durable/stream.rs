@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::store::{Showing, StreamLine};
-use towpath_core::{JobId, Label, Payload, RunId, StoreError, Timestamp};
+use towpath_core::{JobId, Label, RunId, StoreError, Timestamp};
 
 use super::cx::{Cx, show, shown};
 use super::function::check_name;
@@ -297,10 +297,10 @@ impl<T: DeserializeOwned> StreamReader<T> {
 
     fn read(&mut self, StreamLine { number, payload, at }: StreamLine) -> Result<Line<T>, StreamError> {
         self.after = number;
-        let decode = |payload: Payload| payload.decode();
-        let problem = |problem| StreamError::Decode { stream: self.stream.clone(), number, problem };
-        let value = decode(payload).map_err(|e| problem(e.problem))?;
-        Ok(Line { number, at, value })
+        match payload.decode() {
+            Ok(value) => Ok(Line { number, at, value }),
+            Err(e) => Err(StreamError::Decode { stream: self.stream.clone(), number, problem: e.problem }),
+        }
     }
 }
 
