@@ -430,12 +430,18 @@ async fn a_map_goes_on_whenever_its_workers_leave(subject: Subject) {
 async fn a_map_never_has_more_elements_at_work_than_it_may(subject: Subject) {
     let client = &subject.client;
     let floor = Arc::<Floor>::default();
-    floor.below.store(u32::MAX, Ordering::SeqCst);
+    floor.from.store(u32::MAX, Ordering::SeqCst);
     let worker = worker_on(client, Arc::clone(&floor));
     let graph = Graph::builder("holds");
     let list = graph.node("list", &Echo(json!((0..300).collect::<Vec<u32>>())));
     graph.each::<Hold>("each", "outputs.list").after(list).concurrency(3);
     let graph = graph.enqueue(client).await.unwrap();
+    // Held one by one at first: one too many would stand there beside the others.
+    for ended in 0..30 {
+        until("three are at work", async || floor.begun.load(Ordering::SeqCst) >= ended + 3).await;
+        floor.below.store(ended + 1, Ordering::SeqCst);
+    }
+    floor.below.store(u32::MAX, Ordering::SeqCst);
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Succeeded);
     let (most, begun) = (floor.most.load(Ordering::SeqCst), floor.begun.load(Ordering::SeqCst));
     assert!(most <= 3, "{most} at work at once");
