@@ -13,6 +13,15 @@ create table towpath.meta (
 create function towpath.clock() returns bigint language sql volatile
   as $$ select (extract(epoch from clock_timestamp()) * 1000000)::bigint $$;
 
+-- Stops a statement that has written what it may not. The code is one of this product's own.
+create function towpath.must(holds boolean, otherwise text) returns boolean language plpgsql as $towpath$
+begin
+  if not holds then
+    raise exception '%', otherwise using errcode = 'TP001';
+  end if;
+  return true;
+end $towpath$;
+
 -- Keys and orders of arrival. No cache: a cached block would make a later arrival look earlier.
 create sequence towpath.key as bigint;
 

@@ -5,10 +5,9 @@
 -- $10 int[] limit per queue;
 -- where to look (lanes that are left out are looked through whole): $11 int[] lane, $12 int[] from turnout,
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
--- Returns what `held` returns first, then turnout, seq, queue's place, role, and what it returns of a run; in no order.
+-- Goes on in `claim_hold`, which says what it returns.
 -- Locks: the ready rows; locked ones are skipped.
--- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), graph (graph), node (job),
--- run (job).
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq).
 with served as materialized (
   select min(s.place) as place, l.lane
   from unnest($6::int[], $7::text[], $8::text[], $15::int[], $9::int[]) as s(place, queue, kind, oldest, newest)
@@ -38,29 +37,6 @@ with served as materialized (
   limit $5::int
 ), gone as (
   delete from towpath.ready where ctid = any(array(select tid from picked))
-), found as materialized (
-  select p.*, case when n.role & (case s.reason when 3 then 80 else 16 end) <> 0 then null else s.reason end as reason, j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run
-  from picked p
-  join towpath.job j on j.key = p.job
-  left join towpath.stop s on s.graph = j.graph
-    -- A run that has begun obeys a cancel, or a failure beside it, with its handler.
-    and (s.reason not in (0, 3) or not exists (
-      select 1 from towpath.run u where u.job = j.key and u.entries > 0))
-  left join towpath.node n on n.job = case when s.reason in (0, 3) then p.job end
-), held as (
-  insert into towpath.running (job, worker, turn, started_at, graph, idx, lane, turnout, attempt, failures, crashes,
-    decide, id)
-  select job, $2::bigint, $3::bigint, $1::bigint, graph, idx, lane, turnout,
-    attempt + case when reason is null then 1 else 0 end, failures, crashes,
-    case when reason is null then 0 else 2 end, id
-  from found
-)
-select f.job, f.idx, (case when f.reason is null then 0 else 2 end)::smallint as decide,
-  f.attempt + case when f.reason is null then 1 else 0 end as attempt, f.failures, f.crashes, f.id, f.lane, f.rules,
-  f.deadline, g.id as graph, n.name as node, f.reason as stop, f.codec, f.input, f.headers, f.enqueued_at,
-  f.turnout, f.seq, f.place, n.role, u.id as run, u.chapter, u.entries,
-  u.paused is not null as paused
-from found f
-left join towpath.graph g on g.graph = f.graph
-left join towpath.node n on n.job = case when f.graph is not null then f.job end
-left join towpath.run u on u.job = case when f.run then f.job end
+), rest as (
+  select lane from picked where false
+),

@@ -64,7 +64,7 @@ async fn write(
         return Err(Fault::Again("the decision of the graph's end changed hands just now"));
     }
     let parents: Vec<i64> = graph.parents.into_values().collect();
-    let rows = session.run(Query::CountChildren, &[&parents, &graph.first_edge]).await?;
+    let rows = session.run(Query::CountChildren, &[&parents, &graph.first_edge, &false]).await?;
     let release = Release::of(&rows)?;
     written.undecided |= !release.undecided.is_empty();
     written.lanes.extend(release::to_nobody(session, now, release, Arrival::Appended).await?);

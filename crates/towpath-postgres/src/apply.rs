@@ -233,7 +233,7 @@ impl Orders<'_> {
             self.news.cancel = true;
         }
         self.told.append(plan.write(session, now).await?.told);
-        let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+        let release = Release::of(&count_children(session, &plan.nodes, false).await?)?;
         self.place(release).await
     }
 

@@ -118,7 +118,7 @@ impl Careful<'_> {
             let written = plan.write(session, now).await?;
             news.graphs_ended = written.graphs_ended;
             let told = written.told;
-            let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+            let release = Release::of(&count_children(session, &plan.nodes, false).await?)?;
             let stepped = plan.undos.write(session, now).await?;
             plan.retries.write(session, now).await?;
             let mut lanes = turn::place(session, &self.opened, &self.holder, &plan.back, &release).await?;
@@ -234,7 +234,7 @@ impl Careful<'_> {
             let mut plan = Plan::default();
             plan.end_job(job, &ending, None, !is_node, now);
             let told = plan.write(session, now).await?.told;
-            let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+            let release = Release::of(&count_children(session, &plan.nodes, false).await?)?;
             let undecided = !release.undecided.is_empty();
             let lanes = release::to_nobody(session, now, release, Arrival::Now).await?;
             Ok((lanes, undecided, stop.is_some(), told))

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use towpath_core::limits;
 use towpath_core::store::{Assigned, Claim, QueueClaim};
 
@@ -25,6 +26,14 @@ pub(crate) struct Wanted<'a> {
     /// By the place of the queue.
     limits: Vec<i32>,
     room: i32,
+}
+
+/// What a claim took.
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) rows: Vec<Row>,
+    /// Lanes in which nodes stand ready that the turn has released.
+    pub(crate) rest: Vec<i32>,
 }
 
 impl<'a> Wanted<'a> {
@@ -80,44 +89,54 @@ impl<'a> Wanted<'a> {
         capped.unzip()
     }
 
-    /// One claim, in the parts of the head that are named.
+    /// One claim, in the parts of the head that are named, and among nodes that the turn has released: those that are not
+    /// taken are placed.
     pub(crate) async fn take(
         &self,
         session: &Session,
         now: i64,
         holder: &Holder,
         reaches: &[Reach],
-    ) -> Result<Vec<Row>, Fault> {
+        freed: &[i64],
+    ) -> Result<Taken, Fault> {
         if self.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Taken::default());
         }
         let lanes: Vec<i32> = reaches.iter().map(|reach| reach.lane).collect();
         let (indexes, limits) = self.indexes(holder.index);
         let from_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.from_turnout).collect();
         let from_seqs: Vec<i64> = reaches.iter().map(|reach| reach.from_seq).collect();
         let to_turnouts: Vec<i32> = reaches.iter().map(|reach| reach.to_turnout).collect();
-        session
-            .run(
-                Query::Claim,
-                &[
-                    &now,
-                    &holder.worker,
-                    &holder.turn,
-                    &indexes,
-                    &self.room,
-                    &self.places,
-                    &self.queues,
-                    &self.kinds,
-                    &self.newest,
-                    &limits,
-                    &lanes,
-                    &from_turnouts,
-                    &from_seqs,
-                    &to_turnouts,
-                    &self.oldest,
-                ],
-            )
-            .await
+        let params: [&(dyn ToSql + Sync); 16] = [
+            &now,
+            &holder.worker,
+            &holder.turn,
+            &indexes,
+            &self.room,
+            &self.places,
+            &self.queues,
+            &self.kinds,
+            &self.newest,
+            &limits,
+            &lanes,
+            &from_turnouts,
+            &from_seqs,
+            &to_turnouts,
+            &self.oldest,
+            &freed,
+        ];
+        let mut rows = if freed.is_empty() {
+            session.run(Query::Claim, &params[..15]).await?
+        } else {
+            session.run(Query::ClaimFreed, &params).await?
+        };
+        let rest: Option<Vec<i32>> = rows.first().map(|row| row.try_get(21)).transpose()?.flatten();
+        if let Some(first) = rows.first()
+            && first.try_get::<_, Option<i64>>(0)?.is_none()
+        {
+            rows.clear();
+        }
+        Ok(Taken { rows, rest: rest.unwrap_or_default() })
     }
 
     /// Notes what a claim took, and takes the rest of a short batch from everywhere.
@@ -135,9 +154,9 @@ impl<'a> Wanted<'a> {
             return Ok(());
         }
         inner.low_water(LowWater::forget);
-        let more = self.take(session, now, holder, &[]).await?;
-        self.note(inner, holder, &more)?;
-        rows.extend(more);
+        let more = self.take(session, now, holder, &[], &[]).await?;
+        self.note(inner, holder, &more.rows)?;
+        rows.extend(more.rows);
         Ok(())
     }
 

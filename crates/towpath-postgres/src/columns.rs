@@ -84,7 +84,13 @@ macro_rules! columns {
                 $(self.$field.push(row.$field);)*
             }
 
+            /// Its columns, for a statement that has others besides.
+            pub(crate) fn columns(&self) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
+                vec![$(&self.$field),*]
+            }
+
             /// Runs the statement for all rows. Without any it is not sent.
+            #[allow(dead_code, reason = "a statement of two kinds of rows is given the columns of both")]
             pub(crate) async fn run(
                 &self,
                 session: &crate::session::Session,
@@ -95,7 +101,7 @@ macro_rules! columns {
                     return Ok(Vec::new());
                 }
                 let mut params = scalars.to_vec();
-                $(params.push(&self.$field);)*
+                params.extend(self.columns());
                 session.run(query, &params).await
             }
         }

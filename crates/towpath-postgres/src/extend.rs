@@ -160,7 +160,7 @@ async fn hand_back(
     signal::lock(session, &parents.iter().map(RunId::as_str).collect::<Vec<_>>()).await?;
     lock_nodes(session, &plan.nodes).await?;
     told.append(plan.write(session, now).await?.told);
-    let release = Release::of(&count_children(session, &plan.nodes).await?)?;
+    let release = Release::of(&count_children(session, &plan.nodes, false).await?)?;
     news.undecided |= !release.undecided.is_empty();
     lanes.extend(release::to_nobody(session, now, release, Arrival::Now).await?);
     Ok(all)

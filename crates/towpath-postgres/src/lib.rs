@@ -38,7 +38,9 @@ mod session;
 mod settle;
 mod signal;
 mod start;
+mod steps;
 mod store;
+mod straight;
 #[cfg(test)]
 mod tests;
 mod told;

@@ -51,8 +51,8 @@ fn without_header(text: &str) -> String {
 }
 
 macro_rules! queries {
-    ($($name:ident = $file:literal ($($kind:ident),*);)*) => {
-        /// A statement: the file of its name in `queries/`.
+    ($($name:ident = $file:literal $(+ $rest:literal)? ($($kind:ident),*);)*) => {
+        /// A statement: the file of its name in `queries/`, and of some a second one behind it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Query {
             $($name,)*
@@ -71,7 +71,7 @@ macro_rules! queries {
         }
 
         const TABLE: &[(&str, &[Type])] = &[
-            $((include_str!(concat!("../queries/", $file, ".sql")), &[$(Type::$kind),*]),)*
+            $((concat!(include_str!(concat!("../queries/", $file, ".sql")) $(, include_str!(concat!("../queries/", $rest, ".sql")))?), &[$(Type::$kind),*]),)*
         ];
     };
 }
@@ -93,20 +93,28 @@ queries! {
     AuditList = "audit_list" (INT8, INT4);
     Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
     Census = "census" ();
-    Claim = "claim" (
+    Claim = "claim" + "claim_hold" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY
+    );
+    ClaimFreed = "claim_freed" + "claim_hold" (
+        INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
+        INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY
     );
     ClaimLook = "claim_look" (TEXT, TEXT_ARRAY, INT4_ARRAY, INT4, INT4_ARRAY);
     ClaimOne = "claim_one" (INT8, INT8, INT8, INT4, INT4, INT4, INT8);
     Clock = "clock" ();
-    CountChildren = "count_children" (INT8_ARRAY, INT4);
+    CountChildren = "count_children" (INT8_ARRAY, INT4, BOOL);
     DrawKeys = "draw_keys" (INT4);
     EditJobs = "edit_jobs" (INT8_ARRAY, INT2_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY);
     EditPlace = "edit_place" (INT8, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY);
     EditTake = "edit_take" (INT8_ARRAY);
     EditWaiting = "edit_waiting" (INT8_ARRAY);
     EndCounts = "end_counts" (INT8_ARRAY);
+    EndHeld = "end_held" (
+        UUID, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, TEXT_ARRAY,
+        INT2_ARRAY, BYTEA_ARRAY
+    );
     EndTries = "end_tries" (INT8_ARRAY);
     EndUndos = "end_undos" (INT8_ARRAY, INT4);
     Ended = "ended" (UUID_ARRAY);
@@ -263,6 +271,9 @@ queries! {
     Suspects = "suspects" (INT8, INT8, INT4);
     MetaRepaired = "meta_repaired" (INT8);
     StateOf = "state_of" (INT8_ARRAY);
+    StepHeld = "step_held" (
+        UUID, INT8, BYTEA, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY
+    );
     StopByFailure = "stop_by_failure" (INT8, INT8_ARRAY, TEXT, TEXT);
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);

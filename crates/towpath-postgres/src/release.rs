@@ -12,6 +12,8 @@ use crate::session::Session;
 #[derive(Default)]
 pub(crate) struct Release {
     pub(crate) ready: Vec<i64>,
+    /// How many of these are known to be released.
+    sure: usize,
     /// The node, and what it comes for.
     pub(crate) undecided: Vec<(i64, i16)>,
 }
@@ -57,8 +59,14 @@ impl Release {
         let mut release = Self::default();
         for row in rows {
             release.add(row.try_get(0)?, standing(row)?);
+            release.sure += usize::from(row.try_get::<_, bool>(10)?);
         }
         Ok(release)
+    }
+
+    /// Hands out those that are ready if their rows say of all of them that they are released.
+    pub(crate) fn take_sure(&mut self) -> Vec<i64> {
+        if self.sure == self.ready.len() { std::mem::take(&mut self.ready) } else { Vec::new() }
     }
 
     pub(crate) fn add(&mut self, job: i64, (standing, decide): (Standing, i16)) {

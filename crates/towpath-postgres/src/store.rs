@@ -1,6 +1,6 @@
 //! The store itself: its connections, and each verb as a task of its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Intent, Item, Migration, Order, Peer, Pruned, Rescue,
     RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine, Suspects, Transact,
     Transacted, Turn, TurnReply, Upstream, Wanted,
 };
@@ -58,8 +58,8 @@ impl PostgresOptions {
 
 /// A store in PostgreSQL 14 or newer.
 ///
-/// It makes at most five connections, each when it is first needed: for turns, for heartbeats, for clients, to listen, and
-/// for transactional steps.
+/// It makes at most four connections, each when it is first needed: for heartbeats, for clients, to listen, and for
+/// transactional steps; and one for the turns of every worker that it serves.
 /// It works through a transaction pooler. Whether there is one is seen on the first connection; `?pooler=transaction` or
 /// `?pooler=none` in the URL says so instead. Without one, statements are prepared once a connection, which is faster.
 ///
@@ -72,7 +72,8 @@ pub struct PostgresStore {
 pub(crate) struct Inner {
     pub(crate) server: Arc<Server>,
     pub(crate) client: Link,
-    turn: Link,
+    /// By worker: the turns of one wait for nobody else's.
+    turns: Mutex<HashMap<Incarnation, Arc<Link>>>,
     beat: Link,
     piece: Link,
     pub(crate) schema: String,
@@ -123,7 +124,7 @@ impl PostgresStore {
         let link = || Link::new(Arc::clone(&server));
         let inner = Inner {
             client: link(),
-            turn: link(),
+            turns: Mutex::default(),
             beat: link(),
             piece: link(),
             lanes: Lanes::default(),
@@ -368,7 +369,31 @@ impl Inner {
             };
             taken
         };
-        self.turn.work("take a turn", verb).await
+        self.turns_of(turn.worker).work("take a turn", verb).await
+    }
+
+    fn turns_of(&self, worker: Incarnation) -> Arc<Link> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(worker).or_insert_with(|| Arc::new(Link::new(Arc::clone(&self.server)))))
+    }
+
+    async fn extend(self: Arc<Self>, beat: Beat) -> StoreResult<BeatReply> {
+        let beat = Arc::new(beat);
+        let verb = |session| extend::extend(Arc::clone(&self), session, Arc::clone(&beat));
+        let (reply, news) = self.beat.work("renew a lease", verb).await?;
+        if beat.intent == Intent::Leave {
+            self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&beat.worker);
+        }
+        news.ring(&self);
+        Ok(reply)
+    }
+
+    async fn rescue(self: Arc<Self>, ask: Rescue) -> StoreResult<RescueReply> {
+        let ask = Arc::new(ask);
+        let verb = |session| rescue::rescue(Arc::clone(&self), session, Arc::clone(&ask));
+        let (reply, news) = self.turns_of(ask.worker).work("rescue", verb).await?;
+        news.ring(&self);
+        Ok(reply)
     }
 
     /// Vacuums the hot tables now and then, on the heartbeat's connection: a client would feel the wait, a beat has time.
@@ -408,11 +433,11 @@ impl Store for PostgresStore {
     }
 
     fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
-        self.verb("renew a lease", |inner| &inner.beat, beat, extend::extend)
+        task("renew a lease", Arc::clone(&self.inner).extend(beat))
     }
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {
-        self.verb("rescue", |inner| &inner.turn, ask, rescue::rescue)
+        task("rescue", Arc::clone(&self.inner).rescue(ask))
     }
 
     /// On a connection of its own, so that an application's statements hold up no turn, one after the other.

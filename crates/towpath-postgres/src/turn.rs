@@ -1,7 +1,7 @@
 //! A worker's turn: settle, release, claim, and the answer that a repeat of it gets too.
 //!
-//! Four exchanges with the server at most: look, write, claim, commit; a turn of lone jobs with nothing to look for a
-//! second time needs two.
+//! Four exchanges with the server at most: look, write, claim, commit. A turn of lone jobs with nothing to look for a second
+//! time needs two, and so does one of nodes that end as nearly all do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,22 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     Assigned, BoxFuture, Ending, Lease, Move, Settle, Settled, StoreError, StoreErrorKind, Turn, TurnReply,
 };
-use towpath_core::{Timestamp, fault, limits};
+use towpath_core::{JobId, Timestamp, fault, limits};
 use uuid::Uuid;
 
 use crate::append;
-use crate::claim::{self, Wanted};
+use crate::claim::{self, Taken, Wanted};
 use crate::error::Fault;
 use crate::plain::Plain;
 use crate::queries::Query;
 use crate::release::{self, Arrival, Holder, Release};
 use crate::rows::{Holding, instant, job_key, signed, stored, unsigned};
 use crate::runs::Runs;
-use crate::session::{Commit, Session};
+use crate::session::{Commit, Params, Session};
 use crate::settle::{self, Looked, Plan};
+use crate::steps::Steps;
 use crate::store::{Inner, News};
+use crate::straight::Straight;
 use crate::told;
 use crate::undo::Stepped;
 
@@ -44,64 +46,129 @@ pub(crate) struct Opened {
 
 /// Carries out one turn.
 pub(crate) async fn turn(inner: &Inner, session: Session, turn: Arc<Turn>) -> Result<(TurnReply, News), Fault> {
-    let plain = Plain::of(&turn.settle, turn.worker);
+    if let Some(steps) = Steps::of(&turn) {
+        if let Some(reply) = steps.take(&session, &turn).await? {
+            return Ok((reply, News::default()));
+        }
+        session.batch("rollback").await?;
+    }
+    prepare(&session).await?;
     let appends = turn.settle.iter().any(|item| item.appends().is_some());
     if appends {
         inner.lanes.intern(&session, append::jobs_of(&turn.settle)).await?;
     }
-    let looked_at = turn.settle.iter().enumerate().filter(|(at, _)| !plain.has(*at));
-    let mut keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
+    let straight = if appends { Straight::default() } else { Straight::of(&turn.settle, turn.worker) };
+    let hopes = !straight.is_empty();
+    if let Some(done) = attempt(inner, &session, &turn, straight).await? {
+        return Ok(done);
+    }
+    debug_assert!(hopes);
+    session.batch("rollback").await?;
+    attempt(inner, &session, &turn, Straight::default()).await?.ok_or(Fault::Again("a claim did not hold"))
+}
+
+/// Prepares whatever a turn may need: a statement that had to be prepared on its way would come after those behind it.
+async fn prepare(session: &Session) -> Result<(), Fault> {
     session
         .prepare(&[Query::TurnStart, Query::LockGraphs, Query::SettleLook, Query::LockNodes, Query::CountChildren])
         .await?;
     session.prepare(&settle::QUERIES).await?;
-    session
-        .prepare(&[Query::ReleaseReady, Query::ReleaseLease, Query::ReleaseHold, Query::Promote, Query::Claim])
-        .await?;
-    session.prepare(&[Query::TurnFinish, Query::HandBack]).await?;
+    session.prepare(&[Query::ReleaseReady, Query::ReleaseLease, Query::ReleaseHold, Query::Promote]).await?;
+    session.prepare(&[Query::EndHeld, Query::Claim, Query::ClaimFreed, Query::TurnFinish, Query::HandBack]).await
+}
+
+/// One attempt at a turn; nothing if not all that was written straight away stands.
+async fn attempt(
+    inner: &Inner,
+    session: &Session,
+    turn: &Turn,
+    straight: Straight,
+) -> Result<Option<(TurnReply, News)>, Fault> {
+    let appends = turn.settle.iter().any(|item| item.appends().is_some());
+    let plain = Plain::of(&turn.settle, turn.worker);
+    let looked_at = turn.settle.iter().enumerate().filter(|(at, _)| !plain.has(*at) && !straight.has(*at));
+    let mut keys: Vec<i64> = looked_at.map(|(_, item)| job_key(item.fence.key)).collect();
     let commit = if turn.is_durable() { Commit::Durable } else { Commit::Lazy };
     let incarnation = turn.worker.as_uuid();
     let failing: Vec<i64> = turn.settle.iter().filter(|item| may_stop(item)).map(|i| job_key(i.fence.key)).collect();
     let mut begun: BoxFuture<'_, Result<(), Fault>> = Box::pin(session.begin(commit));
     if !failing.is_empty() || turn.settle.iter().any(tells) {
         begun.await?;
-        told::lock_beside(&session, &failing).await?;
-        told::lock_parents(&session, &turn.settle).await?;
+        told::lock_beside(session, &failing).await?;
+        told::lock_parents(session, &turn.settle).await?;
         begun = Box::pin(ready(Ok(())));
     }
-    let (started, looked) = if appends {
+    if appends {
         begun.await?;
         let started = session.run(Query::TurnStart, &[&incarnation]).await?;
-        lock_graphs(&session, &turn.settle).await?;
-        keys.extend(append::lock_ends(&session, &turn.settle).await?);
-        (started, look(&session, &keys, &turn.settle).await?)
-    } else {
-        let (_, started, (), looked) = try_join4(
-            begun,
-            session.run(Query::TurnStart, &[&incarnation]),
-            lock_graphs(&session, &turn.settle),
-            look(&session, &keys, &turn.settle),
-        )
-        .await?;
-        (started, looked)
-    };
-    let opened = Opened::of(&started, turn.worker.as_uuid(), turn.number, "take a turn")?;
+        lock_graphs(session, &turn.settle).await?;
+        keys.extend(append::lock_ends(session, &turn.settle).await?);
+        let looked = look(session, &keys, &turn.settle).await?;
+        let opened = Opened::of(&started, incarnation, turn.number, "take a turn")?;
+        if opened.is_repeat {
+            return repeat_whole(inner, session, turn, &opened).await.map(Some);
+        }
+        return append_and_go_on(inner, session, turn, (plain, opened), &looked).await.map(Some);
+    }
+    // Where nothing is looked for, the children of what ends are counted in the same exchange.
+    let counts = !straight.is_empty() && keys.is_empty() && plain.is_empty();
+    let nodes: &[i64] = if counts { &straight.nodes } else { &[] };
+    let who: Params<'_> = &[&incarnation];
+    let first = try_join4(
+        begun,
+        session.run(Query::TurnStart, who),
+        lock_graphs(session, &turn.settle),
+        straight.write(session, turn.worker),
+    );
+    let then =
+        try_join3(look(session, &keys, &turn.settle), lock_nodes(session, nodes), count_children(session, nodes, true));
+    let (((), started, (), ended), (looked, (), counted)) = try_join(first, then).await?;
+    let opened = Opened::of(&started, incarnation, turn.number, "take a turn")?;
+    let Some(ended) = straight.all_of(&ended)? else { return Ok(None) };
     if opened.is_repeat {
-        let reply = repeat(inner, &session, &turn, &opened).await?;
-        session.commit().await?;
-        return Ok((reply, News::default()));
+        return repeat_whole(inner, session, turn, &opened).await.map(Some);
     }
-    if !appends {
-        return Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await;
-    }
+    let written = Straightened { straight, ended, counted: counts.then_some(counted) };
+    Phases { inner, session, turn, plain, opened }.carry_out(&looked, written).await.map(Some)
+}
+
+/// Answers a turn that was carried out before.
+async fn repeat_whole(
+    inner: &Inner,
+    session: &Session,
+    turn: &Turn,
+    opened: &Opened,
+) -> Result<(TurnReply, News), Fault> {
+    let reply = repeat(inner, session, turn, opened).await?;
+    session.commit().await?;
+    Ok((reply, News::default()))
+}
+
+/// Carries out a turn of which something appends, once it has looked.
+async fn append_and_go_on(
+    inner: &Inner,
+    session: &Session,
+    turn: &Turn,
+    (plain, mut opened): (Plain, Opened),
+    looked: &Looked,
+) -> Result<(TurnReply, News), Fault> {
     let who = (turn.worker, opened.worker);
-    let (settle, written) = append::append_first(inner, &session, opened.now, who, &turn.settle, &looked.rows).await?;
-    let turn = Turn { settle, ..Turn::clone(&turn) };
-    let mut opened = opened;
+    let (settle, written) = append::append_first(inner, session, opened.now, who, &turn.settle, &looked.rows).await?;
+    let turn = &Turn { settle, ..Turn::clone(turn) };
     opened.undecided |= written.undecided;
-    let (reply, mut news) = Phases { inner, session: &session, turn: &turn, plain, opened }.carry_out(&looked).await?;
+    let phases = Phases { inner, session, turn, plain, opened };
+    let (reply, mut news) = phases.carry_out(looked, Straightened::default()).await?;
     news.append(written.tell(inner)?);
     Ok((reply, news))
+}
+
+/// What was written straight away, all of which stands.
+#[derive(Default)]
+struct Straightened {
+    straight: Straight,
+    ended: Vec<JobId>,
+    /// The children of it, if they have been counted.
+    counted: Option<Vec<Row>>,
 }
 
 /// Whether an outcome may hold its graph back.
@@ -214,13 +281,17 @@ struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    async fn carry_out(self, looked: &Looked) -> Result<(TurnReply, News), Fault> {
+    async fn carry_out(self, looked: &Looked, done: Straightened) -> Result<(TurnReply, News), Fault> {
         let (session, inner) = (self.session, self.inner);
         let plain = &self.plain;
         let mut news = News::default();
         let Opened { worker, now, lease, .. } = self.opened;
         let who = (self.turn.worker, worker, now);
-        let (plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut news)?;
+        let (mut plan, mut settled) = Plan::of(&self.turn.settle, looked, who, &mut news)?;
+        done.straight.answer(&mut settled);
+        plan.nodes.extend(&done.straight.nodes);
+        let plan = plan;
+        news.ended.extend(done.ended);
         let mut lanes: Vec<i32> = plan.lanes.clone();
         let first = Holder { worker, turn: signed(self.turn.number), index: 0 };
         let mut holder = Holder { ..first };
@@ -232,7 +303,10 @@ impl Phases<'_> {
         let mut release = Release::default();
         let mut stepped = Stepped::default();
         if !plan.is_lone() {
-            let (rows, counted) = self.count(&plan, written).await?;
+            let (rows, counted) = match done.counted {
+                Some(counted) => (written.await?, counted),
+                None => self.count(&plan, written).await?,
+            };
             written = Box::pin(ready(Ok(rows)));
             release = Release::of(&counted)?;
             stepped = plan.undos.write(session, now).await?;
@@ -241,6 +315,10 @@ impl Phases<'_> {
             news.ended.append(&mut stepped.ended);
             news.undecided |= stepped.undecided;
         }
+        let mut wanted = claim.map(|claim| Wanted::of(claim, &self.opened.paused)).filter(|wanted| !wanted.is_empty());
+        // What is free now is placed by the claim, which may take it: a node of a chain never waits anywhere.
+        // Jobs that fall due now arrive behind it: where there are such, it is placed first.
+        let freed = if wanted.is_some() && !self.promotes(claim.is_some()) { release.take_sure() } else { Vec::new() };
         let mut released: Releasing<'_> = Box::pin(place(session, &self.opened, &first, &plan.back, &release));
         let room = self.opened.room(&first);
         let has_overflow = release.undecided.len() > room;
@@ -259,12 +337,11 @@ impl Phases<'_> {
             }
         }
         let written = try_join(written, released);
-        let mut wanted = claim.map(|claim| Wanted::of(claim, &self.opened.paused)).filter(|wanted| !wanted.is_empty());
         let reaches = if wanted.is_some() { claim::reaches(inner) } else { Vec::new() };
         let taken = async {
             match &wanted {
-                Some(wanted) => wanted.take(session, now, &holder, &reaches).await,
-                None => Ok(Vec::new()),
+                Some(wanted) => wanted.take(session, now, &holder, &reaches, &freed).await,
+                None => Ok(Taken::default()),
             }
         };
         // A claim of parts may have to be completed, and plain ends are answered only now.
@@ -276,14 +353,14 @@ impl Phases<'_> {
             let writes = try_join3(written, self.promote(claim.is_some()), taken);
             let ((((_, others), more), (), taken), finished_rows, ()) =
                 try_join3(writes, finish, session.commit()).await?;
-            lanes.extend(more);
+            lanes.extend(more.into_iter().chain(taken.rest));
             outcome = others;
-            (rows, finished) = (taken, finished_rows);
+            (rows, finished) = (taken.rows, finished_rows);
         } else {
             let (((ended, others), more), (), taken) = try_join3(written, self.promote(claim.is_some()), taken).await?;
-            lanes.extend(more);
+            lanes.extend(more.into_iter().chain(taken.rest));
             outcome = others;
-            rows = taken;
+            rows = taken.rows;
             plain.answer(&self.turn.settle, &ended, &mut settled, &mut news.ended)?;
             if let Some(wanted) = &mut wanted {
                 wanted.complete(inner, session, now, &mut holder, &reaches, &mut rows).await?;
@@ -315,15 +392,19 @@ impl Phases<'_> {
     /// behind the locks.
     async fn count(&self, plan: &Plan, written: Writing<'_>) -> Result<(Written, Vec<Row>), Fault> {
         let locked = lock_nodes(self.session, &plan.nodes);
-        let counted = count_children(self.session, &plan.nodes);
+        let counted = count_children(self.session, &plan.nodes, false);
         let ((), written, counted) = try_join3(locked, written, counted).await?;
         Ok((written, counted))
     }
 
+    /// Whether jobs fall due in this turn. What was put back for a moment in this very turn is left for the next one.
+    fn promotes(&self, claims: bool) -> bool {
+        claims && self.opened.later.is_some_and(|due| due <= self.opened.now)
+    }
+
     async fn promote(&self, claims: bool) -> Result<(), Fault> {
-        let now = self.opened.now;
-        // What was put back for a moment in this very turn is left for the next one.
-        if claims && self.opened.later.is_some_and(|due| due <= now) {
+        if self.promotes(claims) {
+            let now = self.opened.now;
             self.session.run(Query::Promote, &[&now, &i32::from(limits::CLAIM_MAX)]).await?;
         }
         Ok(())
@@ -360,9 +441,13 @@ pub(crate) async fn lock_nodes(session: &Session, nodes: &[i64]) -> Result<(), F
     Ok(())
 }
 
-pub(crate) async fn count_children(session: &Session, nodes: &[i64]) -> Result<Vec<Row>, Fault> {
-    if fault::is_put_back(fault::Fault::ReleaseTwice) && !nodes.is_empty() {
-        session.run(Query::CountChildren, &[&nodes, &0_i32]).await?;
+/// Counts the children of nodes; of those only that have ended in this transaction, if so asked.
+pub(crate) async fn count_children(session: &Session, nodes: &[i64], just_now: bool) -> Result<Vec<Row>, Fault> {
+    if nodes.is_empty() {
+        return Ok(Vec::new());
     }
-    if nodes.is_empty() { Ok(Vec::new()) } else { session.run(Query::CountChildren, &[&nodes, &0_i32]).await }
+    if fault::is_put_back(fault::Fault::ReleaseTwice) {
+        session.run(Query::CountChildren, &[&nodes, &0_i32, &just_now]).await?;
+    }
+    session.run(Query::CountChildren, &[&nodes, &0_i32, &just_now]).await
 }

@@ -10,7 +10,7 @@ use super::message::Effect;
 use super::share::Room;
 use crate::id::{Fence, Incarnation};
 use crate::limits;
-use crate::store::{Claim, QueueClaim, Rescue, Settle, Turn};
+use crate::store::{Claim, Move, QueueClaim, Rescue, Settle, Turn};
 use crate::time::Timestamp;
 
 /// Something the store was asked.
@@ -299,7 +299,9 @@ impl Traffic {
             return None;
         }
         let settle = self.take_outbox();
-        let claim = room.is_any().then(|| self.claim(config, room));
+        // A turn of runs that go on frees no slot: there is nothing to ask for that was not asked for at the last look.
+        let asks = looks || settle.iter().any(|item| !matches!(item.then, Move::Stay { .. }));
+        let claim = (asks && room.is_any()).then(|| self.claim(config, room));
         if claim.is_some() {
             self.look_at = now + config.jitter(self.last_number, self.poll, 20);
         }

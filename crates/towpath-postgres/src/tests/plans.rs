@@ -15,7 +15,7 @@ use crate::{PostgresOptions, PostgresStore};
 const VERSION: &str = "15";
 
 /// Each with arguments as a turn, a client or maintenance would give them.
-const HOT: [(Query, &str); 21] = [
+const HOT: [(Query, &str); 24] = [
     (
         Query::EnqueueJobs,
         "1, null, array_agg(gen_random_uuid()), array_agg(1), array_agg(0), null, null, null, null, null, null, \
@@ -25,7 +25,7 @@ const HOT: [(Query, &str); 21] = [
     (Query::SettleLook, "keys(41000, 200)"),
     (Query::SettlePlain, "9, 3, 3, keys(41000, 200), 0::smallint, 1, 0, 0, 99"),
     (Query::LockNodes, "keys(60000, 50)"),
-    (Query::CountChildren, "keys(60000, 50), 0"),
+    (Query::CountChildren, "keys(60000, 50), 0, false"),
     (Query::ReleaseReady, "9, keys(60000, 50), true"),
     (Query::ReleaseHold, "keys(60000, 50)"),
     (Query::ReleaseLease, "9, 3, 9, 0, keys(60000, 50), array_fill(1::smallint, array[50])"),
@@ -35,6 +35,23 @@ const HOT: [(Query, &str); 21] = [
     (
         Query::Claim,
         "9, 3, 9, '{0}', 2048, '{1,1}', '{default,default}', '{k1,k2}', '{1,1}', '{100}', '{}', '{}', '{}', '{}', '{0,0}'",
+    ),
+    (
+        Query::ClaimFreed,
+        "9, 3, 9, '{0}', 2048, '{1,1}', '{default,default}', '{k1,k2}', '{1,1}', '{100}', '{}', '{}', '{}', '{}', '{0,0}', \
+         keys(60000, 50)",
+    ),
+    (
+        Query::EndHeld,
+        "uuid_at(3), keys(41000, 50), array_fill(3::bigint, array[50]), array_fill(1, array[50]), \
+         array_fill(0::smallint, array[50]), null, array_fill(1, array[50]), array_fill(0, array[50]), \
+         array_fill(0, array[50]), null, null, null",
+    ),
+    (
+        Query::StepHeld,
+        "uuid_at(3), 9, ''::bytea, keys(41000, 50), array_fill(3::bigint, array[50]), array_fill(1, array[50]), \
+         array_fill(1, array[50]), keys(41000, 50), array_fill(0, array[50]), array_fill(0::smallint, array[50]), \
+         array_fill(''::bytea, array[50])",
     ),
     (Query::Held, "3, 3, 0, 100"),
     (Query::TurnFinish, "3, 9, ''::bytea"),
@@ -154,7 +171,7 @@ async fn the_headers_name_the_indexes_of_the_plans() {
 }
 
 fn header(query: Query) -> String {
-    let lines = query.source().lines().take_while(|line| line.starts_with("--"));
+    let lines = query.source().lines().filter(|line| line.starts_with("--"));
     lines.map(|line| line.trim_start_matches("--").trim()).collect::<Vec<_>>().join(" ")
 }
 

@@ -155,13 +155,26 @@ async fn a_node_that_raises_leaves_its_children_to_the_quarantine_and_other_node
     let held = claimed(bench.turn(Vec::new(), 10).await.assigned);
     assert_eq!(numbers(&held), [1, 2]);
     raise(&bench, "ready", 3).await;
-    let reply = bench.turn(held.iter().map(done).collect(), 10).await;
+    let reply = bench.turn(held.iter().map(done).collect(), 0).await;
     assert_eq!(reply.settled, [Settled::Refused, Settled::Done]);
-    assert_eq!(numbers(&claimed(reply.assigned)), [4]);
+    assert_eq!(numbers(&claimed(bench.turn(Vec::new(), 10).await.assigned)), [4]);
     let aside = settle_refused(&done(&held[0]), None, None, &reply.problems[0]).unwrap();
     let reply = bench.turn(vec![aside], 0).await;
     assert_eq!(reply.settled, [Settled::Done]);
     assert!(matches!(&reply.assigned[..], [Assigned::Decision(child)] if child.id == JobId::from_bytes([3; 16])));
+    bench.finish().await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_given_to_nobody_when_its_parent_ends_is_set_aside_alone() {
+    let Some(mut bench) = Bench::new().await else { return };
+    enqueue_graph(&bench, 1..=4, &[edge("n1", "n3"), edge("n2", "n4")], GraphRules::default()).await;
+    let held = claimed(bench.turn(Vec::new(), 10).await.assigned);
+    raise(&bench, "running", 3).await;
+    let reply = bench.turn(held.iter().map(done).collect(), 10).await;
+    assert_eq!(reply.settled, [Settled::Done; 2]);
+    assert_eq!(numbers(&claimed(reply.assigned)), [4]);
+    assert_eq!(state(&bench, 3).await.0, State::Ended(End::Quarantined));
     bench.finish().await;
 }
 
