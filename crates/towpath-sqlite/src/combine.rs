@@ -10,10 +10,12 @@
 //! fails, all of the group have failed.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,6 +69,35 @@ struct Writer {
     synchronous: Option<Synchronous>,
 }
 
+/// A call that is queued. One that is dropped before it leads leaves the queue to the thread that otherwise sleeps.
+struct Queued<'a>(&'a Core);
+
+impl Queued<'_> {
+    fn lead(self) {
+        self.0.lead();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.served.raise();
+    }
+}
+
+/// Lets whatever else its task or executor has at hand go first, once.
+async fn pass_once() {
+    let mut passed = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut passed, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 impl Core {
     /// Opens the file and starts the two threads.
     pub(crate) fn open(path: &Path, options: SqliteOptions) -> Result<Arc<Self>, Fault> {
@@ -114,7 +145,10 @@ impl Core {
     ) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
         lock(&self.queue).push_back(Box::new(Call { doing, commit, work: Some(work), done: None, reply }));
-        self.lead();
+        let queued = Queued(self);
+        // Others that are ready to call share the commit.
+        pass_once().await;
+        queued.lead();
         answer.await.unwrap_or_else(|_| {
             Err(StoreError::new(StoreErrorKind::Unavailable, doing, "the writer stopped in the middle: try again"))
         })

@@ -280,18 +280,16 @@ impl Client {
     /// # Errors
     /// [`OutputError::Unknown`] when it is not stored.
     pub async fn wait(&self, job: JobId) -> Result<Ended, OutputError> {
-        if let Some(ended) = self.ended(job).await? {
-            return Ok(ended);
+        let ended = self.inner.notifier.ended(&self.inner.store, job);
+        tokio::pin!(ended);
+        // Most are stored, and many end soon: whether there is such a job at all is asked only of those that do not.
+        if let Ok(ended) = tokio::time::timeout(SOON, &mut ended).await {
+            return ended.ok_or(OutputError::Unknown { id: job });
         }
         if self.inspect().job(job).await?.is_none() {
             return Err(OutputError::Unknown { id: job });
         }
-        let ended = self.inner.notifier.ended(&self.inner.store, job).await;
-        ended.ok_or(OutputError::Unknown { id: job })
-    }
-
-    async fn ended(&self, job: JobId) -> Result<Option<Ended>, StoreError> {
-        Ok(self.inner.store.ended(vec![job]).await?.into_iter().next().flatten())
+        ended.await.ok_or(OutputError::Unknown { id: job })
     }
 
     /// Waits until a graph has ended.
@@ -319,6 +317,9 @@ impl Client {
 pub(crate) fn new_job<J: Job>(job: &J) -> Result<NewJob, Error> {
     new_job_of::<J>(Payload::json(job).map_err(|source| Error::Encode { kind: J::KIND.into(), source })?)
 }
+
+/// How soon a job that is awaited may end before it is asked whether it is there.
+const SOON: Duration = Duration::from_millis(30);
 
 /// A job of a type with this input.
 pub(crate) fn new_job_of<J: Job>(input: Payload) -> Result<NewJob, Error> {

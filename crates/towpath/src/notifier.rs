@@ -1,15 +1,15 @@
 //! One look at the store for however many wait: jobs and graphs that somebody in this process awaits.
 //!
-//! Hints say at once what ended here. A poll finds what ended in other processes and what hints lost: soon after somebody has
+//! Who begins to wait is asked for at once, together with all who began meanwhile. Hints say at once what ended here. A poll finds what ended in other processes and what hints lost: soon after somebody has
 //! begun to wait, then less and less often.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
-use towpath_core::store::{Ended, Hint};
+use towpath_core::store::{Ended, Hint, HintStream};
 use towpath_core::{JobId, Store};
 
 /// The first pause between polls after somebody has begun to wait, and the longest.
@@ -25,11 +25,15 @@ type Waiters = HashMap<JobId, Vec<oneshot::Sender<Ended>>>;
 #[derive(Default)]
 pub(crate) struct Notifier {
     shared: Arc<Mutex<Shared>>,
+    /// Rung when somebody begins to wait.
+    bell: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct Shared {
     waiters: Waiters,
+    /// Awaited, and not asked for yet.
+    fresh: Vec<JobId>,
     running: bool,
     /// How often somebody has begun to wait.
     begun: u64,
@@ -68,29 +72,32 @@ fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
 }
 
 impl Notifier {
-    /// Waits until a job has ended. The caller has seen that the job is stored.
+    /// Waits until a job has ended: for ever, if it is not stored.
     pub(crate) async fn ended(&self, store: &Arc<dyn Store>, job: JobId) -> Option<Ended> {
         let (send, receive) = oneshot::channel();
         {
             let mut shared = lock(&self.shared);
             shared.waiters.entry(job).or_default().push(send);
+            shared.fresh.push(job);
             shared.begun += 1;
             if !shared.running {
                 shared.running = true;
-                tokio::spawn(watch(store.clone(), self.shared.clone()));
+                tokio::spawn(watch(store.clone(), self.shared.clone(), self.bell.clone()));
             }
         }
+        self.bell.notify_one();
         receive.await.ok()
     }
 }
 
 /// Looks until nobody waits any more.
-async fn watch(store: Arc<dyn Store>, shared: Arc<Mutex<Shared>>) {
+async fn watch(store: Arc<dyn Store>, shared: Arc<Mutex<Shared>>, bell: Arc<Notify>) {
     let mut hints = store.hints();
-    // What ended before the hints were listened to is found by asking once.
-    let mut ask = waiting(&shared);
+    let mut ask: Vec<JobId> = Vec::new();
     let mut polls = Polls::new();
     loop {
+        // What ended before the hints were listened to is found by asking once.
+        ask.append(&mut lock(&shared).fresh);
         for batch in ask.chunks(BATCH) {
             match store.ended(batch.to_vec()).await {
                 Ok(found) => deliver(&shared, found),
@@ -110,25 +117,32 @@ async fn watch(store: Arc<dyn Store>, shared: Arc<Mutex<Shared>>) {
             polls.note(&shared);
         }
         // Hints of others' jobs must not put the poll off.
-        ask = match tokio::time::timeout_at(polls.at, hints.next()).await {
-            Err(_) | Ok(Hint::Anything) => {
+        ask = tokio::select! {
+            hint = hints.next() => hinted(&shared, hint, &mut hints, &mut polls),
+            () = bell.notified() => Vec::new(),
+            () = tokio::time::sleep_until(polls.at) => {
                 polls.asked();
                 waiting(&shared)
             }
-            Ok(hint) => {
-                let mut ended: Vec<JobId> = ended_of(hint).into_iter().collect();
-                while let Some(hint) = hints.try_next() {
-                    if hint == Hint::Anything {
-                        ended = waiting(&shared);
-                    }
-                    ended.extend(ended_of(hint));
-                }
-                let shared = lock(&shared);
-                ended.retain(|job| shared.waiters.contains_key(job));
-                ended
-            }
         };
     }
+}
+
+/// What to ask for after a hint and all behind it.
+fn hinted(shared: &Mutex<Shared>, first: Hint, hints: &mut HintStream, polls: &mut Polls) -> Vec<JobId> {
+    let mut ended: Vec<JobId> = Vec::new();
+    let mut next = Some(first);
+    while let Some(hint) = next {
+        if hint == Hint::Anything {
+            polls.asked();
+            ended = waiting(shared);
+        }
+        ended.extend(ended_of(hint));
+        next = hints.try_next();
+    }
+    let shared = lock(shared);
+    ended.retain(|job| shared.waiters.contains_key(job));
+    ended
 }
 
 fn ended_of(hint: Hint) -> Option<JobId> {

@@ -44,6 +44,16 @@ fn calls_that_meet_share_their_commits_and_all_are_answered() {
 }
 
 #[test]
+fn calls_of_one_task_share_their_commit() {
+    let folder = folder();
+    let store = open(&folder);
+    let before = store.commits().durable;
+    let calls = futures_util::future::join_all((0..32).map(|number| store.enqueue(one(number))));
+    assert!(block_on(calls).iter().all(Result::is_ok));
+    assert_eq!(store.commits().durable - before, 1);
+}
+
+#[test]
 fn a_verb_that_fails_is_undone_alone() {
     let folder = folder();
     let store = open(&folder);
@@ -101,6 +111,9 @@ fn a_dropped_future_happens_whole_and_leaves_nobody_waiting() {
         assert!(queued.as_mut().poll(&mut context).is_pending());
         drop(queued);
     });
+    while block_on(store.inspect().census()).unwrap().ready < 1 {
+        thread::yield_now();
+    }
     block_on(store.enqueue(one(3))).unwrap();
     let ready = block_on(store.inspect().census()).unwrap().ready;
     assert_eq!(ready, 2, "dropped while it waited for the writer");
