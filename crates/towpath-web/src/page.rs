@@ -12,6 +12,7 @@ mod payload;
 mod queues;
 mod run;
 mod runs;
+mod schedules;
 mod when;
 mod workers;
 
@@ -47,7 +48,12 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/graphs/{id}/act", post(act::graph))
         .route("/runs", get(runs::page))
         .route("/runs/{id}", get(run_by_id))
+        .route("/schedules", get(schedules::page))
+        .route("/schedules/{name}", get(schedules::one))
+        .route("/schedules/{name}/act", post(schedules::act))
         .route("/queues", get(queues::page))
+        .route("/queues/{name}", get(queues::one))
+        .route("/queues/{name}/act", post(queues::act))
         .route("/workers", get(workers::page))
         .route("/audit", get(audit::page))
         .route("/find", get(find))
@@ -92,11 +98,12 @@ impl Page {
 }
 
 /// Places at the top: a word, its path, and its key after `g`.
-const PLACES: [(&str, &str, &str); 7] = [
+const PLACES: [(&str, &str, &str); 8] = [
     ("Overview", "", "o"),
     ("Jobs", "jobs", "j"),
     ("Graphs", "graphs", "g"),
     ("Runs", "runs", "r"),
+    ("Schedules", "schedules", "s"),
     ("Queues", "queues", "q"),
     ("Workers", "workers", "w"),
     ("Audit", "audit", "a"),
@@ -146,7 +153,7 @@ fn write(frame: &Frame<'_>, page: &Page, tag: Option<&str>) -> Markup {
                     span #live role="status" { "as of the moment it was loaded" }
                     button #theme type="button" hidden { "Theme" }
                     a href=(base.to(&["api", "openapi.json"])) { "API" }
-                    span.dim { "Keys: / find, g then o j g r q w d a" }
+                    span.dim { "Keys: / find, g then o j g r s q w d a" }
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Actions: each an order in the name of who asks, done once per idempotency key.
 
+pub(super) mod steer;
+
 use std::future::Future;
 
 use axum::body::Bytes;

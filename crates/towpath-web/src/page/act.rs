@@ -30,14 +30,14 @@ const BATCH: u32 = 500;
 #[serde(default)]
 pub(super) struct Ordered {
     #[serde(rename = "do")]
-    what: String,
-    reason: String,
+    pub(super) what: String,
+    pub(super) reason: String,
     name: String,
     payload: String,
 }
 
 /// A form's fields.
-fn fields<T>(form: Result<Form<T>, FormRejection>) -> Result<T, Problem> {
+pub(super) fn fields<T>(form: Result<Form<T>, FormRejection>) -> Result<T, Problem> {
     form.map(|Form(fields)| fields).map_err(|e| Problem::invalid(format!("the form: {}", e.body_text())))
 }
 
@@ -48,7 +48,7 @@ pub(super) fn done(text: &str) -> Markup {
     html! { @if !text.is_empty() { div.card.alert.run role="status" { b { "Done: " (text) } } } }
 }
 
-fn back(ctx: &Ctx, parts: &[&str], done: &Done) -> Response {
+pub(super) fn back(ctx: &Ctx, parts: &[&str], done: &Done) -> Response {
     Redirect::to(&ctx.base.query(parts, &[("done", &done.message)])).into_response()
 }
 
@@ -88,7 +88,7 @@ fn may_requeue(detail: &JobDetail) -> bool {
     }
 }
 
-fn menu(to: &str, what: &str, word: &str, says: &str, sure: &str) -> Markup {
+pub(super) fn menu(to: &str, what: &str, word: &str, says: &str, sure: &str) -> Markup {
     html! {
         details.act data-key={ "act-" (what) } {
             summary { (word) }

@@ -32,6 +32,7 @@ in_a_browser!(
     no_page_complains,
     a_change_is_seen_without_a_touch,
     buttons_do_what_they_say,
+    schedules_and_queues_are_steered,
     who_may_not_act_sees_no_button,
     many_jobs_are_counted_before_they_are_cancelled,
 );
@@ -48,7 +49,10 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
         ("failed", format!("/graphs/{}?show=failed", works.graph)),
         ("runs", "/runs".into()),
         ("run", format!("/jobs/{}", works.run)),
+        ("schedules", "/schedules".into()),
+        ("schedule", "/schedules/yearly".into()),
         ("queues", "/queues".into()),
+        ("queue", "/queues/lonely".into()),
         ("workers", "/workers".into()),
         ("audit", "/audit".into()),
     ]
@@ -150,6 +154,42 @@ async fn buttons_do_what_they_say(subject: Subject) {
         assert_eq!(audit.len(), 2, "{audit:?}");
         assert!(audit.iter().all(|line| line.actor == "ann" && line.reason == "no \"use\""), "{audit:?}");
         browser.is_content("buttons");
+    });
+    works.worker.shutdown().await;
+}
+
+/// Opens the menus, writes a reason, and presses the button of this value.
+fn press(browser: &mut Browser, what: &str) {
+    browser.eval("document.querySelectorAll('.act').forEach(menu => menu.open = true)");
+    browser.eval("document.querySelectorAll('[name=reason]').forEach(field => field.value = 'a look')");
+    browser.eval(&format!("document.querySelector('button[value={what}]').click()"));
+    browser.loaded(what);
+    browser.until("document.querySelector('main .alert.run')");
+}
+
+async fn schedules_and_queues_are_steered(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    browse(|browser| {
+        browser.go(&format!("{}/schedules", served.url));
+        browser.until("document.querySelector('main').textContent.includes('00:00:00 +05:45')");
+        browser.eval("document.querySelector('tbody a').click()");
+        browser.loaded("the schedule");
+        press(browser, "pause");
+        browser.until("document.querySelector('main .head .st-paused')");
+        press(browser, "resume");
+        browser.until("!document.querySelector('main .head .st-paused')");
+        press(browser, "trigger");
+        browser.until("document.querySelectorAll('main table a[href*=\"/jobs/\"]').length == 1");
+
+        browser.go(&format!("{}/queues/lonely", served.url));
+        press(browser, "pause");
+        browser.go(&served.url);
+        browser.until("document.querySelector('main .alert .st-paused')");
+        browser.go(&format!("{}/queues/lonely", served.url));
+        press(browser, "resume");
+        assert_eq!(browser.eval("!document.querySelector('main .st-paused')"), true);
+        browser.is_content("steering");
     });
     works.worker.shutdown().await;
 }

@@ -6,5 +6,6 @@ mod api;
 mod gate;
 mod pages;
 mod site;
+mod steer;
 mod stores;
 mod works;
