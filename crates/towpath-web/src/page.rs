@@ -3,6 +3,7 @@
 mod act;
 mod audit;
 mod badge;
+mod edit;
 mod graph;
 mod graphs;
 mod job;
@@ -10,6 +11,7 @@ mod jobs;
 mod overview;
 mod payload;
 mod queues;
+mod retry;
 mod run;
 mod runs;
 mod schedules;
@@ -43,9 +45,11 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/jobs/many", get(act::ask_of_many).post(act::to_many))
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(act::job))
+        .route("/jobs/{id}/edit", get(edit::page).post(edit::act))
         .route("/graphs", get(graphs::page))
         .route("/graphs/{id}", get(graph::page))
         .route("/graphs/{id}/act", post(act::graph))
+        .route("/graphs/{id}/retry", get(retry::page).post(retry::act))
         .route("/runs", get(runs::page))
         .route("/runs/{id}", get(run_by_id))
         .route("/schedules", get(schedules::page))
@@ -94,6 +98,12 @@ impl Page {
         }
         let frame = Frame { app: &ctx.app, base: &ctx.base, user: Some(&ctx.user) };
         html_answer(StatusCode::OK, write(&frame, &self, Some(&tag)))
+    }
+
+    /// The page as the answer to a form that was not taken: it is not live, since its address leads to the form as it was.
+    pub(crate) fn refusal(self, ctx: &Ctx, status: StatusCode) -> Response {
+        let frame = Frame { app: &ctx.app, base: &ctx.base, user: Some(&ctx.user) };
+        html_answer(status, write(&frame, &self, None))
     }
 }
 

@@ -70,6 +70,10 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
         @if may_requeue(detail) && ctx.may(Action::Retry) {
             (menu(&to, "requeue", "Requeue…", "It is ready again with its failures at 0. Its attempts go on counting, and their history stays.", "Put it back"))
         }
+        @if super::edit::may_be(detail) && ctx.may(Action::Edit) { a.button href=(ctx.base.to(&["jobs", &id, "edit"])) { "Edit…" } }
+        @if let Some(node) = detail.line.node.as_ref().filter(|_| !is_live && ctx.may(Action::Retry)) {
+            a.button href=(ctx.base.query(&["graphs", &node.graph.to_string(), "retry"], &[("mode", "from"), ("node", node.name.as_str())])) { "Retry from here…" }
+        }
         @if is_run && is_live && ctx.may(Action::Pause) { (pause(&to, is_paused)) }
         @if is_live && ctx.may(Action::Cancel) { (menu(&to, "cancel", "Cancel…", cancel, "Cancel it")) }
         @if is_live && ctx.may(Action::Terminate) {
@@ -169,6 +173,10 @@ async fn send(ctx: &Ctx, job: &str, asked: &Ordered) -> Result<Done, Problem> {
 pub(super) fn of_graph(ctx: &Ctx, line: &GraphLine) -> Markup {
     let to = ctx.base.to(&["graphs", &line.id.to_string(), "act"]);
     html! {
+        @if ctx.may(Action::Retry) {
+            a.button href=(ctx.base.to(&["graphs", &line.id.to_string(), "retry"])) { "Retry…" }
+            (menu(&to, "restart", "Restart…", "Once more as a new graph: the same nodes and inputs, nothing done yet. This one stays as it is.", "Restart it"))
+        }
         @if line.end.is_none() && ctx.may(Action::Cancel) {
             (menu(&to, "cancel", "Cancel…", "What has not started ends; what runs is asked to stop.", "Cancel the graph"))
         }
@@ -184,6 +192,10 @@ pub(super) async fn graph(
     let graph = look::graph_id(&id)?;
     let done = match asked.what.as_str() {
         "cancel" => orders::cancel_graph(&ctx, graph, &asked.reason).await?,
+        "restart" => {
+            let done = orders::graph::restart(&ctx, graph, None, &asked.reason).await?;
+            return Ok(back(&ctx, &["graphs", &done.id], &done));
+        }
         other => return Err(Problem::invalid(format!("do: {other:?} is not known"))),
     };
     Ok(back(&ctx, &["graphs", &id], &done))

@@ -33,6 +33,8 @@ in_a_browser!(
     a_change_is_seen_without_a_touch,
     buttons_do_what_they_say,
     schedules_and_queues_are_steered,
+    a_job_is_edited_and_what_was_typed_is_not_lost,
+    a_retry_is_counted_before_it_is_ordered,
     who_may_not_act_sees_no_button,
     many_jobs_are_counted_before_they_are_cancelled,
 );
@@ -47,6 +49,8 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
         ("graphs", "/graphs".into()),
         ("graph", format!("/graphs/{}", works.graph)),
         ("failed", format!("/graphs/{}?show=failed", works.graph)),
+        ("retry", format!("/graphs/{}/retry", works.graph)),
+        ("edit", format!("/jobs/{}/edit", works.unserved)),
         ("runs", "/runs".into()),
         ("run", format!("/jobs/{}", works.run)),
         ("schedules", "/schedules".into()),
@@ -190,6 +194,56 @@ async fn schedules_and_queues_are_steered(subject: Subject) {
         press(browser, "resume");
         assert_eq!(browser.eval("!document.querySelector('main .st-paused')"), true);
         browser.is_content("steering");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_job_is_edited_and_what_was_typed_is_not_lost(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.go(&format!("{}/jobs/{}", served.url, works.unserved));
+        browser.eval("document.querySelector('.head .acts a[href$=edit]').click()");
+        browser.loaded("the form");
+        let send = |browser: &mut Browser, input: &str| {
+            browser.eval(&format!("document.querySelector('[name=input]').value = {input:?}"));
+            browser.eval("document.querySelector('form.sheet button').click()");
+            browser.loaded("the answer");
+        };
+        send(browser, "{big: 8}");
+        assert_eq!(browser.eval("document.querySelector('[name=input]').value"), "{big: 8}");
+        assert!(browser.eval("document.querySelector('.alert.bad').textContent").as_str().unwrap().contains("JSON"));
+        // The refusal itself is an error on the console, of the page's own making.
+        browser.complaints.clear();
+        browser.eval("document.querySelector('[name=priority]').value = '7'");
+        send(browser, "{\"big\": 8}");
+        browser.until("document.querySelector('main .alert.run')");
+        browser.is_content("edit");
+        let job = runtime.block_on(subject.client.inspect().job(works.unserved)).unwrap().unwrap();
+        assert_eq!((job.input.decode::<Nobody>().unwrap().big, job.line.priority), (8, 7));
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_retry_is_counted_before_it_is_ordered(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    browse(|browser| {
+        let counted = |browser: &mut Browser| browser.eval("document.querySelector('form button.danger').textContent");
+        browser.go(&format!("{}/graphs/{}", served.url, works.graph));
+        browser.eval("document.querySelector('.head .acts a[href$=retry]').click()");
+        browser.loaded("the question");
+        assert_eq!(counted(browser), "Retry 2 nodes", "what failed, and what was skipped because of it");
+        browser.eval("document.querySelector('[name=mode]').value = 'all'");
+        browser.eval("document.querySelector('form.filters button').click()");
+        browser.loaded("all");
+        assert_eq!(counted(browser), "Retry 5 nodes");
+        browser.eval("document.querySelector('form button.danger').click()");
+        browser.loaded("the answer");
+        browser.until("document.querySelector('main').textContent.includes('in generation 2')");
+        browser.until("document.querySelector('main .head .st-failed')");
+        browser.is_content("retry");
     });
     works.worker.shutdown().await;
 }
