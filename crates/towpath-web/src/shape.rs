@@ -4,6 +4,7 @@
 //! payload holds is passed on byte by byte, so that no number of it is rounded on the way.
 
 pub(crate) mod journal;
+pub(crate) mod schedule;
 
 use std::collections::BTreeMap;
 
@@ -203,20 +204,20 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
-    paused: Option<RunPause>,
+    paused: Option<Pause>,
     published: Option<Shown>,
     published_at: Option<String>,
 }
 
-/// Who has paused a run.
+/// Who has paused a run or a queue.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunPause {
+pub(crate) struct Pause {
     at: Option<String>,
     actor: String,
     why: String,
 }
 
-impl RunPause {
+impl Pause {
     fn of(line: &PauseLine) -> Self {
         Self { at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
     }
@@ -229,7 +230,7 @@ impl Run {
             chapter: line.chapter,
             entries: line.entries,
             arrived: line.arrived,
-            paused: line.paused.as_ref().map(RunPause::of),
+            paused: line.paused.as_ref().map(Pause::of),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }
@@ -509,6 +510,7 @@ pub(crate) struct QueueShape {
     later: u64,
     running: u64,
     blocked: u64,
+    paused: Option<Pause>,
 }
 
 impl QueueShape {
@@ -519,6 +521,7 @@ impl QueueShape {
             later: line.later,
             running: line.running,
             blocked: line.blocked,
+            paused: line.paused.as_ref().map(Pause::of),
         }
     }
 }

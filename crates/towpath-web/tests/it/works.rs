@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::replay::Entry;
-use towpath::{Client, Cx, Durable, Failure, Graph, GraphId, Job, JobId, Signal, Step, StepCx, Worker, WorkerHandle};
+use towpath::{
+    Client, Cx, Durable, Failure, Graph, GraphId, Job, JobId, Schedule, Signal, Step, StepCx, Worker, WorkerHandle,
+};
 
 /// Succeeds with what it was given, or fails with it.
 #[derive(Clone, Debug, Serialize, Deserialize, Job)]
@@ -68,6 +70,7 @@ impl Works {
             .name("a worker <b>")
             .handle(|job: Say, _cx| async move { if job.fails { Err(Failure::new(job.text)) } else { Ok(job.text) } })
             .durable(ORDER)
+            .schedule(Schedule::new("yearly", "0 0 1 1 *", &Say::ok(NASTY)).zone("Asia/Kathmandu"))
             .start()
             .unwrap();
         let succeeded = client.job(&Say::ok(NASTY)).tag("<i>tag</i>").await.unwrap().id();
@@ -79,6 +82,7 @@ impl Works {
         client.wait(dead).await.unwrap();
         client.wait_graph(graph).await.unwrap();
         wait_for_signal(client, run).await;
+        wait_for_schedule(client).await;
         Self { worker, succeeded, dead, unserved, graph, run }
     }
 
@@ -103,6 +107,17 @@ impl Works {
         graph.node("last", &Say::ok("4")).after((first, spare.finished()));
         graph.build().unwrap().enqueue(client).await.unwrap().id()
     }
+}
+
+/// Waits until the worker has declared its schedule.
+async fn wait_for_schedule(client: &Client) {
+    for _ in 0..6_000 {
+        if client.schedules().get("yearly").await.unwrap().is_some() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the worker does not declare its schedule");
 }
 
 /// Waits until a run's journal says that it waits for its signal.
