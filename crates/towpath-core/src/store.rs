@@ -38,8 +38,9 @@ pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
-    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, VersionLine, WorkerLine,
+    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
+    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, VersionLine,
+    WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;

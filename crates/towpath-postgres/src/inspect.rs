@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 use towpath_core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, Showing, StateCounts,
-    StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
+    GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -63,19 +63,9 @@ impl Inspect for PostgresStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        self.read("list graphs", move |session| async move {
-            let (after, limit) = (&page.after, &length(page));
-            let rows = match filter {
-                GraphFilter::Open => session.run(Query::GraphListOpen, &[after, limit]).await?,
-                GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
-                    session.run(Query::GraphListOther, &[after, limit, &end.code()]).await?
-                }
-                GraphFilter::All => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &None::<i16>]).await?,
-                GraphFilter::Ended(end) => {
-                    session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &Some(end.code())]).await?
-                }
-            };
-            rows.iter().map(graph_line).collect()
+        self.read("list graphs", move |session| {
+            let filter = filter.clone();
+            async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
     }
 
@@ -359,6 +349,24 @@ fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
     let rank = row.try_get::<_, Option<i32>>("undo_rank")?.map(count);
     let read = Compensation::of_stored(rank, row.try_get("counts")?);
     read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
+}
+
+/// Starts from what there is least of: open graphs, those of an end other than success, those of a name, else all.
+async fn graphs(session: &Session, filter: &GraphFilter, page: Page) -> Result<Vec<Row>, Fault> {
+    let (after, limit) = (&page.after, &length(page));
+    let name = &filter.name.as_ref().map(GraphName::as_str);
+    let end = match filter.standing {
+        GraphStanding::Open => return session.run(Query::GraphListOpen, &[after, limit, name]).await,
+        GraphStanding::Ended(end) if end != GraphEnd::Succeeded => {
+            return session.run(Query::GraphListOther, &[after, limit, &end.code(), name]).await;
+        }
+        GraphStanding::Ended(end) => Some(end.code()),
+        GraphStanding::Any => None,
+    };
+    match name {
+        Some(name) => session.run(Query::GraphListNamed, &[after, limit, name, &end]).await,
+        None => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &end]).await,
+    }
 }
 
 async fn graph_row(session: &Session, id: GraphId) -> Result<Option<Row>, Fault> {

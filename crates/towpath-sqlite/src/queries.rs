@@ -85,6 +85,7 @@ queries! {
     GraphInsert = "graph_insert",
     GraphList = "graph_list",
     GraphNext = "graph_next",
+    GraphListNamed = "graph_list_named",
     GraphListOpen = "graph_list_open",
     GraphListOther = "graph_list_other",
     GraphNodes = "graph_nodes",

@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use towpath::core::schedule::StoredSchedule;
 use towpath::core::store::{
-    GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, WorkerLine,
+    GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, WorkerLine,
 };
-use towpath::core::{Incarnation, RunId, State};
+use towpath::core::{GraphName, Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
 use crate::problem::{Code, Problem};
@@ -129,14 +129,19 @@ fn states(word: &str) -> Result<Vec<Option<State>>, Problem> {
     Ok(of_word)
 }
 
-/// Which graphs.
-pub(crate) fn graph_filter(word: &str) -> Result<GraphFilter, Problem> {
+/// Which graphs; what is empty says nothing.
+pub(crate) fn graph_filter(name: &str, state: &str) -> Result<GraphFilter, Problem> {
+    let name = (!name.is_empty()).then(|| GraphName::new(name)).transpose().map_err(in_field("name"))?;
+    Ok(GraphFilter { name, standing: standing(state)? })
+}
+
+fn standing(word: &str) -> Result<GraphStanding, Problem> {
     Ok(match word {
-        "" => GraphFilter::All,
-        "open" => GraphFilter::Open,
-        "succeeded" => GraphFilter::Ended(GraphEnd::Succeeded),
-        "failed" => GraphFilter::Ended(GraphEnd::Failed),
-        "cancelled" => GraphFilter::Ended(GraphEnd::Cancelled),
+        "" => GraphStanding::Any,
+        "open" => GraphStanding::Open,
+        "succeeded" => GraphStanding::Ended(GraphEnd::Succeeded),
+        "failed" => GraphStanding::Ended(GraphEnd::Failed),
+        "cancelled" => GraphStanding::Ended(GraphEnd::Cancelled),
         other => {
             return Err(Problem::invalid(format!("state: {other:?} is no state of a graph"))
                 .help("one of open, succeeded, failed, cancelled"));

@@ -117,7 +117,8 @@ pub mod schedule {
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine, WorkerLine,
+        GraphStanding, Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine,
+        WorkerLine,
     };
 }
 

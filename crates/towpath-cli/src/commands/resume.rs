@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use clap::Args;
-use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, Page};
+use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, GraphStanding, Page};
 use towpath::{Client, GraphId};
 
 use super::{DriveArgs, StoreArgs};
@@ -69,10 +69,10 @@ enum Choice {
 
 async fn the_only_unfinished(client: &Client, store: &str) -> Result<Choice, CliError> {
     let newest = Page { after: None, limit: 20 };
-    let open = client.inspect().graphs(GraphFilter::Open, newest).await?;
+    let open = client.inspect().graphs(GraphStanding::Open.into(), newest).await?;
     match open.as_slice() {
         [only] => Ok(Choice::Unfinished(only.id)),
-        [] => match client.inspect().graphs(GraphFilter::All, Page { limit: 1, ..newest }).await?.first() {
+        [] => match client.inspect().graphs(GraphFilter::default(), Page { limit: 1, ..newest }).await?.first() {
             Some(line) => Ok(Choice::AllEnded(line.id)),
             None => Err(CliError::usage(
                 format!("there is no graph in {store}"),

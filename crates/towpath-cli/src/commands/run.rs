@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use towpath::core::State;
 use towpath::core::builtin::{self, Wait};
-use towpath::core::store::{GraphFilter, Page};
+use towpath::core::store::{GraphStanding, Page};
 use towpath::{Client, GraphId};
 
 use super::{ActorArgs, DriveArgs, ParamArgs, StoreArgs};
@@ -114,7 +114,7 @@ async fn tell_of_waits(client: &Client, graph: GraphId, store_option: &str) -> R
 
 /// A second run of a file whose first one waits may be a mistake.
 async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliError> {
-    for line in client.inspect().graphs(GraphFilter::Open, Page { after: None, limit: 20 }).await? {
+    for line in client.inspect().graphs(GraphStanding::Open.into(), Page { after: None, limit: 20 }).await? {
         let detail = client.inspect().graph(line.id).await?;
         let source: Option<FlowSource> = detail.and_then(|d| d.input).and_then(|input| input.decode().ok());
         if source.is_some_and(|source| source.file == file.path) {

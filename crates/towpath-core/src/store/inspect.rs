@@ -133,15 +133,30 @@ pub struct StateCounts {
     pub repaired: u64,
 }
 
-/// Which graphs.
+/// Which graphs. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphFilter {
+    /// Of this name.
+    pub name: Option<GraphName>,
+    /// Standing so.
+    pub standing: GraphStanding,
+}
+
+impl From<GraphStanding> for GraphFilter {
+    fn from(standing: GraphStanding) -> Self {
+        Self { name: None, standing }
+    }
+}
+
+/// How a graph stands, as lists ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GraphFilter {
-    /// All of them.
+pub enum GraphStanding {
+    /// However.
     #[default]
-    All,
-    /// Those that have not ended.
+    Any,
+    /// It has not ended.
     Open,
-    /// Those that ended so.
+    /// It has ended so.
     Ended(GraphEnd),
 }
 

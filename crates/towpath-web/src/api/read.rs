@@ -110,15 +110,16 @@ pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GraphsQuery {
+    name: String,
     state: String,
     after: String,
     limit: String,
 }
 
 pub(super) async fn graphs(ctx: Ctx, query: Asked<GraphsQuery>) -> Result<Response, Problem> {
-    let GraphsQuery { state, after, limit } = asked(query)?;
+    let GraphsQuery { name, state, after, limit } = asked(query)?;
     let page = PageQuery { after, limit }.page()?;
-    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&state)?, page).await?;
+    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&name, &state)?, page).await?;
     let next = next(&lines, page.limit, |line| line.key);
     Ok(json(&List { items: lines.iter().map(Graph::of).collect(), next }))
 }

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use towpath::core::State;
-use towpath::core::store::{GraphFilter, JobFilter, JobLine, Page as Part, QueueLine, Schedules, StateCounts};
+use towpath::core::store::{GraphStanding, JobFilter, JobLine, Page as Part, QueueLine, Schedules, StateCounts};
 use towpath::{End, Kind, Queue};
 
 use super::{Page, badge, graphs, jobs, queues, when};
@@ -28,7 +28,7 @@ pub(super) async fn page(ctx: Ctx, headers: HeaderMap) -> Result<Response, Probl
     let workers = Workers::look(&ctx.app.client).await?;
     let queue_lines = look::queues(&ctx.app.client, &workers).await?;
     let part = Part { after: None, limit: SHOWN };
-    let open = inspect.graphs(GraphFilter::Open, part).await?;
+    let open = inspect.graphs(GraphStanding::Open.into(), part).await?;
     let dead = inspect.jobs(of_state(State::Ended(End::Dead)), part).await?;
     let ready = inspect.jobs(of_state(State::Ready), Part { after: None, limit: LOOKED }).await?;
     let unserved = unserved(&ready, &workers);

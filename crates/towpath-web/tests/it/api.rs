@@ -57,6 +57,12 @@ async fn every_view_answers_as_described(subject: Subject) {
     assert_eq!(lonely["ready"], 1);
     let graphs = site.json("/api/graphs?state=failed").await;
     assert_eq!((&graphs["items"][0]["name"], &graphs["next"]), (&json!(NASTY), &Value::Null));
+    let nasty = part(NASTY);
+    for (query, count) in [("", 1), ("&state=failed", 1), ("&state=open", 0)] {
+        let graphs = site.json(&format!("/api/graphs?name={nasty}{query}")).await;
+        assert_eq!(graphs["items"].as_array().unwrap().len(), count, "{query}");
+    }
+    assert_eq!(site.json("/api/graphs?name=another").await["items"], json!([]));
     let graph = site.json(&format!("/api/graphs/{}", works.graph)).await;
     assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len()), (5, 5));
 
@@ -300,6 +306,7 @@ async fn what_is_wrong_is_named(subject: Subject) {
         ("/api/jobs?limit=0", 400, "invalid"),
         ("/api/jobs?limit=501", 400, "invalid"),
         ("/api/graphs?state=dead", 400, "invalid"),
+        ("/api/graphs?name=a%0Ab", 400, "invalid"),
         ("/api/jobs/x", 404, "not_found"),
         ("/api/graphs/x", 404, "not_found"),
         ("/api/runs/x", 404, "not_found"),

@@ -20,6 +20,7 @@ async fn every_link_of_a_mounted_page_leads_to_where_it_is_mounted() {
         format!("/jobs/{}", works.dead),
         format!("/jobs/{}", works.run),
         "/graphs".into(),
+        "/graphs?state=failed&name=%3Cscript%3Ealert(1)".into(),
         format!("/graphs/{}", works.graph),
         format!("/graphs/{}?show=failed", works.graph),
         format!("/graphs/{}?show=all", works.graph),
