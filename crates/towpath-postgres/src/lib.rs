@@ -39,6 +39,7 @@ mod settle;
 mod signal;
 mod start;
 mod store;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;

@@ -6,6 +6,7 @@
 pub(crate) mod journal;
 pub(crate) mod schedule;
 pub(crate) mod stream;
+pub(crate) mod tally;
 pub(crate) mod version;
 
 use std::collections::BTreeMap;

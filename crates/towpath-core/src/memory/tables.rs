@@ -11,6 +11,7 @@ use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, 
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions};
+use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
 use crate::unique::OwnKey;
 
@@ -71,6 +72,8 @@ pub(super) struct Tables {
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
+
+    pub(super) tally: BTreeMap<Place, Tally>,
 
     pub(super) schedule: BTreeMap<ScheduleName, (i64, StoredSchedule)>,
     pub(super) schedule_next: BTreeSet<(Timestamp, ScheduleName)>,
