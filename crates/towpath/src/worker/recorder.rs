@@ -13,7 +13,9 @@ use crate::random;
 
 /// What was counted since it was last handed over, by minute, queue and kind.
 #[derive(Clone, Default)]
-pub(super) struct Tallies(Arc<Mutex<HashMap<(Timestamp, Queue, Kind), Tally>>>);
+pub(super) struct Tallies(Arc<Mutex<Counts>>);
+
+type Counts = HashMap<(Timestamp, Queue, Kind), Tally>;
 
 /// An attempt at work, as it is to be counted.
 pub(super) struct Timed {
@@ -54,7 +56,7 @@ impl Tallies {
         all.into_iter().map(|((at, queue, kind), tally)| Record { at, queue, kind, tally }).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Timestamp, Queue, Kind), Tally>> {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
