@@ -69,6 +69,8 @@ pub const TICKS_LOOK_MAX: usize = 100;
 pub const SCHEDULE_LOOK_MAX: u32 = 100;
 /// Spans of skipped ticks that are kept of a schedule: the newest.
 pub const SCHEDULE_SPANS_KEPT: usize = 20;
+/// Streams of one run that are listed.
+pub const STREAMS_MAX: u32 = 100;
 /// Jobs that a schedule remembers to have minted: the newest.
 pub const SCHEDULE_MINTED_KEPT: usize = 10;
 /// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.

@@ -47,7 +47,7 @@ pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
-pub use show::{Showing, Shown, StreamLine};
+pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use start::{Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};

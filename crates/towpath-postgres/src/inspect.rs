@@ -7,17 +7,17 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
-    StateCounts, StopLine, StoreResult, VersionLine, WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
-    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
+    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable, limits,
 };
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop};
+use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop, stored};
 use crate::session::Session;
 use crate::store::PostgresStore;
 
@@ -90,6 +90,21 @@ impl Inspect for PostgresStore {
                 })
             };
             rows.iter().map(line).collect()
+        })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        self.read("list streams", move |session| {
+            let run = run.clone();
+            async move {
+                let (past, most) = (Showing::PASSING.to_string(), stored(limits::STREAMS_MAX));
+                let rows = session.run(Query::StreamList, &[&run.as_str(), &past, &most]).await?;
+                let head = |row: &Row| {
+                    let at = Timestamp::from_micros(row.try_get(2)?);
+                    Ok(StreamHead { name: row.try_get(0)?, lines: number(row, 1)?, at })
+                };
+                rows.iter().map(head).collect()
+            }
         })
     }
 

@@ -210,6 +210,7 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
     GraphContent = "graph_content" (UUID);

@@ -5,11 +5,11 @@ use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine,
-    StateCounts, StopLine, StoreResult, VersionLine, WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
-    RunId, State, StopReason, VerdictTable,
+    RunId, State, StopReason, VerdictTable, limits,
 };
 
 use crate::db::Db;
@@ -53,6 +53,10 @@ impl Inspect for SqliteStore {
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
         Box::pin(async move { self.read("list queues", queues) })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        Box::pin(async move { self.read("list streams", |db| streams(db, &run)) })
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -302,6 +306,12 @@ fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
                 None => None,
             },
         })
+    })
+}
+
+fn streams(db: &mut Db<'_>, run: &RunId) -> Result<Vec<StreamHead>, Fault> {
+    db.all(Query::StreamList, params![run.as_str(), Showing::PASSING.to_string(), limits::STREAMS_MAX], |row| {
+        Ok(StreamHead { name: row.get(0)?, lines: count(row, 1)?, at: rows::instant(row, 2)? })
     })
 }
 

@@ -221,6 +221,7 @@ queries! {
     StopRead = "stop_read",
     StopReplace = "stop_replace",
     StreamAdd = "stream_add",
+    StreamList = "stream_list",
     StreamRead = "stream_read",
     Suspects = "suspects",
     UndecidedDelete = "undecided_delete",

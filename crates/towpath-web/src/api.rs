@@ -49,6 +49,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/runs/{id}", get(read::run))
         .route("/api/runs/{id}/journal", get(read::journal))
         .route("/api/runs/{id}/signals", get(read::signals).post(act::signal))
+        .route("/api/runs/{id}/streams", get(read::streams))
         .route("/api/runs/{id}/streams/{name}", get(read::stream))
         .route("/api/runs/{id}/updates", post(act::update))
         .route("/api/runs/{id}/cancel", post(act::cancel_run))

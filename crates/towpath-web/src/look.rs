@@ -1,5 +1,7 @@
 //! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
 
+pub(crate) mod versions;
+
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 

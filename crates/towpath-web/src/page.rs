@@ -15,6 +15,8 @@ mod retry;
 mod run;
 mod runs;
 mod schedules;
+mod stream;
+mod versions;
 mod when;
 mod workers;
 
@@ -45,6 +47,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/jobs/many", get(act::ask_of_many).post(act::to_many))
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(act::job))
+        .route("/jobs/{id}/streams/{name}", get(stream::page))
         .route("/jobs/{id}/edit", get(edit::page).post(edit::act))
         .route("/graphs", get(graphs::page))
         .route("/graphs/{id}", get(graph::page))
@@ -59,6 +62,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/queues/{name}", get(queues::one))
         .route("/queues/{name}/act", post(queues::act))
         .route("/workers", get(workers::page))
+        .route("/versions", get(versions::page))
         .route("/audit", get(audit::page))
         .route("/find", get(find))
         .route("/live", get(live::live))

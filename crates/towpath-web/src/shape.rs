@@ -5,13 +5,14 @@
 
 pub(crate) mod journal;
 pub(crate) mod schedule;
+pub(crate) mod stream;
+pub(crate) mod version;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
-use towpath::core::store;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
     NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
@@ -252,45 +253,6 @@ impl Signal {
             name: line.name.to_string(),
             payload: Shown::of(ctx, kind, Part::Signal, &line.payload),
             at: instant(line.at),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct StreamLine {
-    number: String,
-    payload: Shown,
-    at: Option<String>,
-}
-
-impl StreamLine {
-    pub(crate) fn of(ctx: &Ctx, kind: &Kind, line: &store::StreamLine) -> Self {
-        Self {
-            number: line.number.to_string(),
-            payload: Shown::of(ctx, kind, Part::Published, &line.payload),
-            at: instant(line.at),
-        }
-    }
-}
-
-/// Open work of a version.
-#[derive(Debug, Serialize)]
-pub(crate) struct Version {
-    kind: String,
-    version: u16,
-    open: u64,
-    runs: u64,
-    oldest: Option<String>,
-}
-
-impl Version {
-    pub(crate) fn of(line: &store::VersionLine) -> Self {
-        Self {
-            kind: line.kind.to_string(),
-            version: line.version,
-            open: line.open,
-            runs: line.runs,
-            oldest: instant(line.oldest),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    VersionLine, WorkerLine,
+    StreamHead, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -48,6 +48,10 @@ impl Inspect for MemoryStore {
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
         Box::pin(async move { self.read("list graphs", |tables| tables.graph_lines(&filter, page)) })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        Box::pin(async move { self.read("list streams", |tables| tables.streams(&run)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {

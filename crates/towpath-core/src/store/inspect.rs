@@ -14,6 +14,7 @@ use crate::rules::JobRules;
 use crate::time::Timestamp;
 
 use super::served::Versions;
+use super::show::StreamHead;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -24,6 +25,9 @@ pub trait Inspect: Send + Sync {
 
     /// The job that a run is.
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>>;
+
+    /// The streams into which a run has written, by name; at most [`STREAMS_MAX`](crate::limits::STREAMS_MAX).
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>>;
 
     /// Jobs, newest first.
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;

@@ -10,11 +10,13 @@ use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
-use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers};
+use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
 use crate::shape::schedule::Schedule;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Version, Worker};
+use crate::shape::stream::{Stream, StreamLine};
+use crate::shape::version::Version;
+use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -162,6 +164,13 @@ pub(super) async fn signals(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     Ok(json(&List { items: lines.iter().map(|line| Signal::of(&ctx, &detail.line.kind, line)).collect(), next }))
 }
 
+pub(super) async fn streams(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let heads = ctx.app.client.inspect().streams(run.id.clone()).await?;
+    Ok(json(&List { items: heads.iter().map(Stream::of).collect(), next: None }))
+}
+
 pub(super) async fn stream(
     ctx: Ctx,
     Path((id, name)): Path<(String, String)>,
@@ -186,7 +195,7 @@ pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
 }
 
 pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {
-    let lines = ctx.app.client.inspect().open_versions().await?;
+    let lines = versions::look(&ctx.app.client).await?;
     Ok(json(&List { items: lines.iter().map(Version::of).collect(), next: None }))
 }
 

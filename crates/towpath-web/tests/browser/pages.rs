@@ -35,6 +35,7 @@ in_a_browser!(
     schedules_and_queues_are_steered,
     a_job_is_edited_and_what_was_typed_is_not_lost,
     a_retry_is_counted_before_it_is_ordered,
+    the_lines_of_a_stream_come_by_themselves,
     who_may_not_act_sees_no_button,
     many_jobs_are_counted_before_they_are_cancelled,
 );
@@ -58,6 +59,7 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
         ("queues", "/queues".into()),
         ("queue", "/queues/lonely".into()),
         ("workers", "/workers".into()),
+        ("versions", "/versions".into()),
         ("audit", "/audit".into()),
     ]
 }
@@ -244,6 +246,28 @@ async fn a_retry_is_counted_before_it_is_ordered(subject: Subject) {
         browser.until("document.querySelector('main').textContent.includes('in generation 2')");
         browser.until("document.querySelector('main .head .st-failed')");
         browser.is_content("retry");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn the_lines_of_a_stream_come_by_themselves(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let family = Works::family(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default()).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.window(390, 844, "light");
+        browser.go(&format!("{}/jobs/{family}", served.url));
+        browser.until("document.querySelectorAll('[data-key^=child-]').length == 2");
+        assert!(browser.eval("document.documentElement.scrollWidth - innerWidth").as_f64().unwrap() <= 0.0);
+        browser.eval("document.querySelector('a[href$=\"streams/log\"]').click()");
+        browser.loaded("the stream");
+        browser.until("document.querySelector('#live').textContent == 'live'");
+        assert_eq!(browser.eval("document.querySelectorAll('[data-key^=line-]').length"), 2);
+        let more = subject.client.signal("family/1", crate::works::MORE, &4_711);
+        runtime.block_on(async { more.await }).unwrap();
+        browser.until("document.querySelector('[data-key=line-3]')?.textContent.includes('4711')");
+        browser.is_content("stream");
     });
     works.worker.shutdown().await;
 }

@@ -20,6 +20,7 @@ on_every_store!(
     a_signal_is_sent_once_per_key,
     a_run_is_asked_and_its_streams_are_read,
     a_run_is_paused_and_resumed,
+    a_run_tells_its_streams_and_its_page_its_children,
     what_is_wrong_is_named,
     payloads_are_hidden_or_replaced_where_asked,
 );
@@ -241,6 +242,40 @@ async fn a_run_is_asked_and_its_streams_are_read(subject: Subject) {
         assert_eq!(site.get(path).await.code(), code, "{path}");
     }
     worker.shutdown().await;
+}
+
+async fn a_run_tells_its_streams_and_its_page_its_children(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let site = site(&subject.client);
+    assert_eq!(site.json(&format!("/api/runs/{}/streams", works.run)).await["items"], json!([]));
+    let family = Works::family(&subject.client).await;
+    let streams = site.json("/api/runs/family%2F1/streams").await;
+    assert_eq!((&streams["items"][0]["stream"], &streams["items"][0]["lines"]), (&json!("log"), &json!(2)));
+    assert_eq!(site.get("/api/runs/nobody/streams").await.code(), "not_found");
+    let page = site.get(&format!("/jobs/{family}")).await.body;
+    let child = site.json("/api/jobs?kind=say&state=succeeded&limit=1").await["items"][0]["id"].clone();
+    let graph = site.json("/api/graphs?limit=1").await["items"][0]["id"].clone();
+    for linked in [
+        format!("/jobs/{}", child.as_str().unwrap()),
+        format!("/graphs/{}", graph.as_str().unwrap()),
+        format!("/jobs/{family}/streams/log"),
+    ] {
+        assert!(page.contains(&linked), "{linked}: {page}");
+    }
+    let stream = site.get(&format!("/jobs/{family}/streams/log")).await.body;
+    assert!(stream.contains("true false") && !stream.contains("<script>alert"), "{stream}");
+    let first = site.get(&format!("/jobs/{family}/streams/log?upto=1")).await.body;
+    assert!(!first.contains("true false") && first.contains("Newest"), "{first}");
+
+    let versions = site.json("/api/versions").await;
+    let of = |kind: &str, version: u64| {
+        let all = versions["items"].as_array().unwrap().iter();
+        let found = all.clone().find(|line| line["kind"] == kind && line["version"] == version);
+        found.map(|line| (line["open"].clone(), line["served_by"].clone(), line["may_go"].clone()))
+    };
+    assert_eq!(of("family", 2), Some((json!(1), json!(1), json!(false))));
+    assert_eq!(of("nobody", 1), Some((json!(1), json!(0), json!(false))), "no worker has said that it takes it");
+    works.worker.shutdown().await;
 }
 
 async fn a_run_is_paused_and_resumed(subject: Subject) {
