@@ -127,7 +127,9 @@ async fn split(_: Split, cx: Context) -> Result<(), Failure> {
     let Err(Error::Graph(problem)) = refused else { return Err(Failure::permanent("four are too many at once")) };
     assert!(problem.to_string().contains("it has 4 nodes, at most 3 are allowed"), "{problem}");
     for n in 0..3 {
-        cx.append(|more, this| drop(more.node(format!("part-{n}"), &Step).after(this)))?;
+        cx.append(|more, this| {
+            more.node(format!("part-{n}"), &Step).after(this);
+        })?;
     }
     Ok(())
 }
