@@ -6,7 +6,7 @@ use clap::Args;
 use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, GraphStanding, Page};
 use towpath::{Client, GraphId};
 
-use super::{DriveArgs, StoreArgs};
+use super::{DriveArgs, LimitArgs, StoreArgs};
 use crate::drive::Start;
 use crate::error::CliError;
 use crate::flow::{FlowFile, FlowSource};
@@ -27,12 +27,14 @@ pub(crate) struct Resume {
     store: StoreArgs,
     #[command(flatten)]
     drive: DriveArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Resume {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.store.found()?;
-        let client = location.open().await?;
+        let client = self.limits.apply(location.open().await?)?;
         let graph = match self.graph {
             Some(graph) => graph,
             None => match the_only_unfinished(&client, &location.shown()).await? {

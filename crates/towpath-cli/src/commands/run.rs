@@ -8,7 +8,7 @@ use towpath::core::builtin::{self, Wait};
 use towpath::core::store::{GraphStanding, Page};
 use towpath::{Client, GraphId};
 
-use super::{ActorArgs, DriveArgs, ParamArgs, StoreArgs};
+use super::{ActorArgs, DriveArgs, LimitArgs, ParamArgs, StoreArgs};
 use crate::drive::{Drive, Outcome, Start};
 use crate::error::CliError;
 use crate::exit;
@@ -34,15 +34,17 @@ pub(crate) struct Run {
     #[command(flatten)]
     drive: DriveArgs,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     actor: ActorArgs,
 }
 
 impl Run {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let file = read_flow(&self.file)?;
-        let flow = file.parse(&self.params.given()?)?;
+        let flow = file.parse(&self.params.given()?, &self.limits.limits())?;
         let location = Location::of_flow(self.store.store.as_deref(), file.folder());
-        let client = location.open().await?;
+        let client = self.limits.apply(location.open().await?)?;
         tell_of_unfinished(&client, &file).await?;
         let source = FlowSource::new(&file, &flow, &self.actor.name());
         let graph = Client::new_graph_id();

@@ -12,6 +12,7 @@ mod children;
 mod compile;
 mod durable;
 mod edits;
+mod graph_limits;
 mod graphs;
 mod handlers;
 mod harness;
