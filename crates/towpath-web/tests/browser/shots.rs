@@ -31,6 +31,8 @@ async fn pictures_are_taken_where_they_are_wanted() {
     let upload = sign.then("upload", &Say::ok("1"));
     let mirror = sign.then("mirror", &Say::ok("1"));
     release.node("announce", &Say::ok("1")).after((upload, mirror.finished(), docs));
+    let slot = release.node("reserve a slot", &Say::ok("1"));
+    slot.undo("give the slot back", &Say::ok("1"));
     let release = release.build().unwrap().enqueue(&subject.client).await.unwrap().id();
     subject.client.wait_graph(release).await.unwrap();
     fill(&subject.client).await;
