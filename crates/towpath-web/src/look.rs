@@ -211,6 +211,12 @@ impl Workers {
         living.flat_map(|worker| worker.queues.iter().map(String::as_str))
     }
 
+    /// The kinds that living workers serve, by name.
+    pub(crate) fn kinds(&self) -> BTreeSet<&Kind> {
+        let living = self.lines.iter().filter(|worker| self.lives(worker));
+        living.flat_map(|worker| worker.kinds.keys()).filter(|kind| !kind.is_reserved()).collect()
+    }
+
     fn living_of<'a>(&'a self, queue: &'a str) -> impl Iterator<Item = &'a WorkerLine> {
         self.lines.iter().filter(move |worker| self.lives(worker) && worker.queues.iter().any(|q| q == queue))
     }
