@@ -124,6 +124,7 @@ fn read(lines: &[Stored]) -> Told {
                 operation.outcome = Some(outcome.json().to_owned());
             }
             Ok(Entry::Patched { id }) => told.patches.push(id),
+            Ok(Entry::Left { .. }) => {}
             Ok(Entry::Ended { at, error }) => told.ended = Some((at, error.map(|e| e.json().to_owned()))),
             _ => told.others += 1,
         }
