@@ -164,6 +164,7 @@ impl<S: Subject> Runner<S> {
             "inbox" => self.inbox(args).await?,
             "shown" => self.shown(args).await?,
             "stream" => self.stream(args).await?,
+            "streams" => self.streams(args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };

@@ -38,15 +38,16 @@ pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
-    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, VersionLine, WorkerLine,
+    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
+    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, VersionLine,
+    WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
-pub use show::{Showing, Shown, StreamLine};
+pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use start::{Fork, ForkedFrom, Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};

@@ -199,7 +199,7 @@ create index arrival_prune on towpath.arrival (prune_at, seq) where prune_at is 
 create table towpath.graph (
   graph bigint primary key,
   id uuid not null unique,
-  name text not null,
+  name text collate "C" not null,
   rules text,
   codec smallint,
   input bytea,
@@ -218,6 +218,7 @@ create table towpath.graph (
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
 create index graph_restarts on towpath.graph (restart_of, graph) where restart_of is not null;
+create index graph_named on towpath.graph (name, graph);
 create index graph_open on towpath.graph (graph) where "end" is null;
 create index graph_other on towpath.graph ("end", graph) where "end" <> 0;
 create index graph_prune on towpath.graph (prune_at) where prune_at is not null;

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 use towpath_core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine,
-    StoreResult, VersionLine, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
+    GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
-    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
+    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable, limits,
 };
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop};
+use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop, stored};
 use crate::session::Session;
 use crate::store::PostgresStore;
 
@@ -63,19 +63,9 @@ impl Inspect for PostgresStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        self.read("list graphs", move |session| async move {
-            let (after, limit) = (&page.after, &length(page));
-            let rows = match filter {
-                GraphFilter::Open => session.run(Query::GraphListOpen, &[after, limit]).await?,
-                GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
-                    session.run(Query::GraphListOther, &[after, limit, &end.code()]).await?
-                }
-                GraphFilter::All => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &None::<i16>]).await?,
-                GraphFilter::Ended(end) => {
-                    session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &Some(end.code())]).await?
-                }
-            };
-            rows.iter().map(graph_line).collect()
+        self.read("list graphs", move |session| {
+            let filter = filter.clone();
+            async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
     }
 
@@ -100,6 +90,21 @@ impl Inspect for PostgresStore {
                 })
             };
             rows.iter().map(line).collect()
+        })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        self.read("list streams", move |session| {
+            let run = run.clone();
+            async move {
+                let (past, most) = (Showing::PASSING.to_string(), stored(limits::STREAMS_MAX));
+                let rows = session.run(Query::StreamList, &[&run.as_str(), &past, &most]).await?;
+                let head = |row: &Row| {
+                    let at = Timestamp::from_micros(row.try_get(2)?);
+                    Ok(StreamHead { name: row.try_get(0)?, lines: number(row, 1)?, at })
+                };
+                rows.iter().map(head).collect()
+            }
         })
     }
 
@@ -345,6 +350,24 @@ fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
     let rank = row.try_get::<_, Option<i32>>("undo_rank")?.map(count);
     let read = Compensation::of_stored(rank, row.try_get("counts")?);
     read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
+}
+
+/// Starts from what there is least of: open graphs, those of an end other than success, those of a name, else all.
+async fn graphs(session: &Session, filter: &GraphFilter, page: Page) -> Result<Vec<Row>, Fault> {
+    let (after, limit) = (&page.after, &length(page));
+    let name = &filter.name.as_ref().map(GraphName::as_str);
+    let end = match filter.standing {
+        GraphStanding::Open => return session.run(Query::GraphListOpen, &[after, limit, name]).await,
+        GraphStanding::Ended(end) if end != GraphEnd::Succeeded => {
+            return session.run(Query::GraphListOther, &[after, limit, &end.code(), name]).await;
+        }
+        GraphStanding::Ended(end) => Some(end.code()),
+        GraphStanding::Any => None,
+    };
+    match name {
+        Some(name) => session.run(Query::GraphListNamed, &[after, limit, name, &end]).await,
+        None => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &end]).await,
+    }
 }
 
 async fn graph_row(session: &Session, id: GraphId) -> Result<Option<Row>, Fault> {

@@ -125,8 +125,9 @@ queries! {
     GraphEdges = "graph_edges" (INT8);
     GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
-    GraphListOpen = "graph_list_open" (INT8, INT4);
-    GraphListOther = "graph_list_other" (INT8, INT4, INT2);
+    GraphListNamed = "graph_list_named" (INT8, INT4, TEXT, INT2);
+    GraphListOpen = "graph_list_open" (INT8, INT4, TEXT);
+    GraphListOther = "graph_list_other" (INT8, INT4, INT2, TEXT);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);
     HandBackLock = "hand_back_lock" (INT8, INT8_ARRAY);
@@ -209,6 +210,7 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
     ForkCopy = "fork_copy" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT8, INT2, BYTEA, INT8, TEXT);

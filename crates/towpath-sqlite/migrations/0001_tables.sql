@@ -209,6 +209,7 @@ create table graph (
 ) strict;
 create unique index graph_id on graph (id);
 create index graph_restarts on graph (restart_of, graph) where restart_of is not null;
+create index graph_named on graph (name, graph);
 create index graph_open on graph (graph) where "end" is null;
 create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;

@@ -1,5 +1,9 @@
 //! What people do: each an order to the store in the name of who asks. The API and the pages come here.
 
+pub(crate) mod edit;
+pub(crate) mod graph;
+pub(crate) mod steer;
+
 use std::future::IntoFuture;
 use std::time::Duration;
 

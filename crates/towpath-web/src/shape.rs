@@ -4,13 +4,15 @@
 //! payload holds is passed on byte by byte, so that no number of it is rounded on the way.
 
 pub(crate) mod journal;
+pub(crate) mod schedule;
+pub(crate) mod stream;
+pub(crate) mod version;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
-use towpath::core::store;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
     JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
@@ -203,21 +205,21 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
-    paused: Option<RunPause>,
+    paused: Option<Pause>,
     forked_from: Option<ForkedFrom>,
     published: Option<Shown>,
     published_at: Option<String>,
 }
 
-/// Who has paused a run.
+/// Who has paused a run or a queue.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunPause {
+pub(crate) struct Pause {
     at: Option<String>,
     actor: String,
     why: String,
 }
 
-impl RunPause {
+impl Pause {
     fn of(line: &PauseLine) -> Self {
         Self { at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
     }
@@ -230,7 +232,7 @@ impl Run {
             chapter: line.chapter,
             entries: line.entries,
             arrived: line.arrived,
-            paused: line.paused.as_ref().map(RunPause::of),
+            paused: line.paused.as_ref().map(Pause::of),
             forked_from: line.origin.clone(),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
@@ -253,45 +255,6 @@ impl Signal {
             name: line.name.to_string(),
             payload: Shown::of(ctx, kind, Part::Signal, &line.payload),
             at: instant(line.at),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct StreamLine {
-    number: String,
-    payload: Shown,
-    at: Option<String>,
-}
-
-impl StreamLine {
-    pub(crate) fn of(ctx: &Ctx, kind: &Kind, line: &store::StreamLine) -> Self {
-        Self {
-            number: line.number.to_string(),
-            payload: Shown::of(ctx, kind, Part::Published, &line.payload),
-            at: instant(line.at),
-        }
-    }
-}
-
-/// Open work of a version.
-#[derive(Debug, Serialize)]
-pub(crate) struct Version {
-    kind: String,
-    version: u16,
-    open: u64,
-    runs: u64,
-    oldest: Option<String>,
-}
-
-impl Version {
-    pub(crate) fn of(line: &store::VersionLine) -> Self {
-        Self {
-            kind: line.kind.to_string(),
-            version: line.version,
-            open: line.open,
-            runs: line.runs,
-            oldest: instant(line.oldest),
         }
     }
 }
@@ -511,6 +474,7 @@ pub(crate) struct QueueShape {
     later: u64,
     running: u64,
     blocked: u64,
+    paused: Option<Pause>,
 }
 
 impl QueueShape {
@@ -521,6 +485,7 @@ impl QueueShape {
             later: line.later,
             running: line.running,
             blocked: line.blocked,
+            paused: line.paused.as_ref().map(Pause::of),
         }
     }
 }

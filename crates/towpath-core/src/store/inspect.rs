@@ -14,6 +14,7 @@ use crate::rules::JobRules;
 use crate::time::Timestamp;
 
 use super::served::Versions;
+use super::show::StreamHead;
 use super::start::ForkedFrom;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
@@ -25,6 +26,9 @@ pub trait Inspect: Send + Sync {
 
     /// The job that a run is.
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>>;
+
+    /// The streams into which a run has written, by name; at most [`STREAMS_MAX`](crate::limits::STREAMS_MAX).
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>>;
 
     /// Jobs, newest first.
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;
@@ -130,15 +134,30 @@ pub struct StateCounts {
     pub repaired: u64,
 }
 
-/// Which graphs.
+/// Which graphs. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphFilter {
+    /// Of this name.
+    pub name: Option<GraphName>,
+    /// Standing so.
+    pub standing: GraphStanding,
+}
+
+impl From<GraphStanding> for GraphFilter {
+    fn from(standing: GraphStanding) -> Self {
+        Self { name: None, standing }
+    }
+}
+
+/// How a graph stands, as lists ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GraphFilter {
-    /// All of them.
+pub enum GraphStanding {
+    /// However.
     #[default]
-    All,
-    /// Those that have not ended.
+    Any,
+    /// It has not ended.
     Open,
-    /// Those that ended so.
+    /// It has ended so.
     Ended(GraphEnd),
 }
 

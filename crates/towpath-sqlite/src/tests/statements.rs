@@ -45,6 +45,7 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
         "GraphEdges",
         "GraphNodes",
         "VersionList",
+        "StreamList",
     ];
     // A graph's nodes come by name and are put in order; each reads one graph.
     let sorted = [

@@ -1,5 +1,9 @@
 //! Actions: each an order in the name of who asks, done once per idempotency key.
 
+pub(super) mod edit;
+pub(super) mod graph;
+pub(super) mod steer;
+
 use std::future::Future;
 
 use axum::body::Bytes;

@@ -4,16 +4,19 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
-use towpath::core::Label;
 use towpath::core::store::{JobLine, JobShape};
+use towpath::core::{Label, ScheduleName};
 use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
-use crate::look::{self, JobQuery, PageQuery, Workers};
+use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Version, Worker};
+use crate::shape::schedule::Schedule;
+use crate::shape::stream::{Stream, StreamLine};
+use crate::shape::version::Version;
+use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -61,6 +64,24 @@ pub(crate) fn next<T>(lines: &[T], limit: u32, key: impl Fn(&T) -> i64) -> Optio
     lines.last().filter(|_| lines.len() >= limit as usize).map(|line| key(line).to_string())
 }
 
+/// The name after a full page of a list that goes by names.
+pub(crate) fn next_name<T>(lines: &[T], limit: u32, name: impl Fn(&T) -> &str) -> Option<String> {
+    lines.last().filter(|_| lines.len() >= limit as usize).map(|line| name(line).to_owned())
+}
+
+pub(super) async fn schedules(ctx: Ctx, query: Asked<NamedQuery>) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let limit = query.limit()?;
+    let found = ctx.app.client.store().schedules(query.name(ScheduleName::new)?, limit).await?;
+    let next = next_name(&found.rows, limit, |(_, row)| row.name.as_str());
+    Ok(json(&List { items: found.rows.iter().map(|(_, row)| Schedule::of(row, found.now)).collect(), next }))
+}
+
+pub(super) async fn schedule(ctx: Ctx, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (row, now) = look::schedule(&ctx.app.client, &name).await?;
+    Ok(json(&Schedule::of(&row, now)))
+}
+
 pub(super) async fn runs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
     let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
@@ -81,22 +102,24 @@ async fn whole(ctx: &Ctx, detail: &JobDetail) -> Result<Response, Problem> {
 }
 
 pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {
-    let lines = ctx.app.client.inspect().queues().await?;
+    let workers = Workers::look(&ctx.app.client).await?;
+    let lines = look::queues(&ctx.app.client, &workers).await?;
     Ok(json(&List { items: lines.iter().map(QueueShape::of).collect(), next: None }))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GraphsQuery {
+    name: String,
     state: String,
     after: String,
     limit: String,
 }
 
 pub(super) async fn graphs(ctx: Ctx, query: Asked<GraphsQuery>) -> Result<Response, Problem> {
-    let GraphsQuery { state, after, limit } = asked(query)?;
+    let GraphsQuery { name, state, after, limit } = asked(query)?;
     let page = PageQuery { after, limit }.page()?;
-    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&state)?, page).await?;
+    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&name, &state)?, page).await?;
     let next = next(&lines, page.limit, |line| line.key);
     Ok(json(&List { items: lines.iter().map(Graph::of).collect(), next }))
 }
@@ -141,6 +164,13 @@ pub(super) async fn signals(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     Ok(json(&List { items: lines.iter().map(|line| Signal::of(&ctx, &detail.line.kind, line)).collect(), next }))
 }
 
+pub(super) async fn streams(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let heads = ctx.app.client.inspect().streams(run.id.clone()).await?;
+    Ok(json(&List { items: heads.iter().map(Stream::of).collect(), next: None }))
+}
+
 pub(super) async fn stream(
     ctx: Ctx,
     Path((id, name)): Path<(String, String)>,
@@ -165,7 +195,7 @@ pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
 }
 
 pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {
-    let lines = ctx.app.client.inspect().open_versions().await?;
+    let lines = versions::look(&ctx.app.client).await?;
     Ok(json(&List { items: lines.iter().map(Version::of).collect(), next: None }))
 }
 

@@ -30,14 +30,14 @@ const BATCH: u32 = 500;
 #[serde(default)]
 pub(super) struct Ordered {
     #[serde(rename = "do")]
-    what: String,
-    reason: String,
+    pub(super) what: String,
+    pub(super) reason: String,
     name: String,
     payload: String,
 }
 
 /// A form's fields.
-fn fields<T>(form: Result<Form<T>, FormRejection>) -> Result<T, Problem> {
+pub(super) fn fields<T>(form: Result<Form<T>, FormRejection>) -> Result<T, Problem> {
     form.map(|Form(fields)| fields).map_err(|e| Problem::invalid(format!("the form: {}", e.body_text())))
 }
 
@@ -48,7 +48,7 @@ pub(super) fn done(text: &str) -> Markup {
     html! { @if !text.is_empty() { div.card.alert.run role="status" { b { "Done: " (text) } } } }
 }
 
-fn back(ctx: &Ctx, parts: &[&str], done: &Done) -> Response {
+pub(super) fn back(ctx: &Ctx, parts: &[&str], done: &Done) -> Response {
     Redirect::to(&ctx.base.query(parts, &[("done", &done.message)])).into_response()
 }
 
@@ -70,6 +70,10 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
         @if may_requeue(detail) && ctx.may(Action::Retry) {
             (menu(&to, "requeue", "Requeue…", "It is ready again with its failures at 0. Its attempts go on counting, and their history stays.", "Put it back"))
         }
+        @if super::edit::may_be(detail) && ctx.may(Action::Edit) { a.button href=(ctx.base.to(&["jobs", &id, "edit"])) { "Edit…" } }
+        @if let Some(node) = detail.line.node.as_ref().filter(|_| !is_live && ctx.may(Action::Retry)) {
+            a.button href=(ctx.base.query(&["graphs", &node.graph.to_string(), "retry"], &[("mode", "from"), ("node", node.name.as_str())])) { "Retry from here…" }
+        }
         @if is_run && is_live && ctx.may(Action::Pause) { (pause(&to, is_paused)) }
         @if is_live && ctx.may(Action::Cancel) { (menu(&to, "cancel", "Cancel…", cancel, "Cancel it")) }
         @if is_live && ctx.may(Action::Terminate) {
@@ -87,7 +91,7 @@ fn may_requeue(detail: &JobDetail) -> bool {
     }
 }
 
-fn menu(to: &str, what: &str, word: &str, says: &str, sure: &str) -> Markup {
+pub(super) fn menu(to: &str, what: &str, word: &str, says: &str, sure: &str) -> Markup {
     html! {
         details.act data-key={ "act-" (what) } {
             summary { (word) }
@@ -168,6 +172,10 @@ async fn send(ctx: &Ctx, job: &str, asked: &Ordered) -> Result<Done, Problem> {
 pub(super) fn of_graph(ctx: &Ctx, line: &GraphLine) -> Markup {
     let to = ctx.base.to(&["graphs", &line.id.to_string(), "act"]);
     html! {
+        @if ctx.may(Action::Retry) {
+            a.button href=(ctx.base.to(&["graphs", &line.id.to_string(), "retry"])) { "Retry…" }
+            (menu(&to, "restart", "Restart…", "Once more as a new graph: the same nodes and inputs, nothing done yet. This one stays as it is.", "Restart it"))
+        }
         @if line.end.is_none() && ctx.may(Action::Cancel) {
             (menu(&to, "cancel", "Cancel…", "What has not started ends; what runs is asked to stop.", "Cancel the graph"))
         }
@@ -183,6 +191,10 @@ pub(super) async fn graph(
     let graph = look::graph_id(&id)?;
     let done = match asked.what.as_str() {
         "cancel" => orders::cancel_graph(&ctx, graph, &asked.reason).await?,
+        "restart" => {
+            let done = orders::graph::restart(&ctx, graph, None, &asked.reason).await?;
+            return Ok(back(&ctx, &["graphs", &done.id], &done));
+        }
         other => return Err(Problem::invalid(format!("do: {other:?} is not known"))),
     };
     Ok(back(&ctx, &["graphs", &id], &done))

@@ -21,6 +21,7 @@ on_every_store!(
     a_run_is_asked_and_its_streams_are_read,
     a_run_is_retried_and_forked,
     a_run_is_paused_and_resumed,
+    a_run_tells_its_streams_and_its_page_its_children,
     what_is_wrong_is_named,
     payloads_are_hidden_or_replaced_where_asked,
 );
@@ -57,6 +58,12 @@ async fn every_view_answers_as_described(subject: Subject) {
     assert_eq!(lonely["ready"], 1);
     let graphs = site.json("/api/graphs?state=failed").await;
     assert_eq!((&graphs["items"][0]["name"], &graphs["next"]), (&json!(NASTY), &Value::Null));
+    let nasty = part(NASTY);
+    for (query, count) in [("", 1), ("&state=failed", 1), ("&state=open", 0)] {
+        let graphs = site.json(&format!("/api/graphs?name={nasty}{query}")).await;
+        assert_eq!(graphs["items"].as_array().unwrap().len(), count, "{query}");
+    }
+    assert_eq!(site.json("/api/graphs?name=another").await["items"], json!([]));
     let graph = site.json(&format!("/api/graphs/{}", works.graph)).await;
     assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len()), (5, 5));
 
@@ -269,6 +276,40 @@ async fn a_run_is_retried_and_forked(subject: Subject) {
     worker.shutdown().await;
 }
 
+async fn a_run_tells_its_streams_and_its_page_its_children(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let site = site(&subject.client);
+    assert_eq!(site.json(&format!("/api/runs/{}/streams", works.run)).await["items"], json!([]));
+    let family = Works::family(&subject.client).await;
+    let streams = site.json("/api/runs/family%2F1/streams").await;
+    assert_eq!((&streams["items"][0]["stream"], &streams["items"][0]["lines"]), (&json!("log"), &json!(2)));
+    assert_eq!(site.get("/api/runs/nobody/streams").await.code(), "not_found");
+    let page = site.get(&format!("/jobs/{family}")).await.body;
+    let child = site.json("/api/jobs?kind=say&state=succeeded&limit=1").await["items"][0]["id"].clone();
+    let graph = site.json("/api/graphs?limit=1").await["items"][0]["id"].clone();
+    for linked in [
+        format!("/jobs/{}", child.as_str().unwrap()),
+        format!("/graphs/{}", graph.as_str().unwrap()),
+        format!("/jobs/{family}/streams/log"),
+    ] {
+        assert!(page.contains(&linked), "{linked}: {page}");
+    }
+    let stream = site.get(&format!("/jobs/{family}/streams/log")).await.body;
+    assert!(stream.contains("true false") && !stream.contains("<script>alert"), "{stream}");
+    let first = site.get(&format!("/jobs/{family}/streams/log?upto=1")).await.body;
+    assert!(!first.contains("true false") && first.contains("Newest"), "{first}");
+
+    let versions = site.json("/api/versions").await;
+    let of = |kind: &str, version: u64| {
+        let all = versions["items"].as_array().unwrap().iter();
+        let found = all.clone().find(|line| line["kind"] == kind && line["version"] == version);
+        found.map(|line| (line["open"].clone(), line["served_by"].clone(), line["may_go"].clone()))
+    };
+    assert_eq!(of("family", 2), Some((json!(1), json!(1), json!(false))));
+    assert_eq!(of("nobody", 1), Some((json!(1), json!(0), json!(false))), "no worker has said that it takes it");
+    works.worker.shutdown().await;
+}
+
 async fn a_run_is_paused_and_resumed(subject: Subject) {
     let works = Works::start(&subject.client).await;
     let site = site(&subject.client);
@@ -297,6 +338,7 @@ async fn what_is_wrong_is_named(subject: Subject) {
         ("/api/jobs?limit=0", 400, "invalid"),
         ("/api/jobs?limit=501", 400, "invalid"),
         ("/api/graphs?state=dead", 400, "invalid"),
+        ("/api/graphs?name=a%0Ab", 400, "invalid"),
         ("/api/jobs/x", 404, "not_found"),
         ("/api/graphs/x", 404, "not_found"),
         ("/api/runs/x", 404, "not_found"),

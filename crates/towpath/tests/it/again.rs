@@ -116,7 +116,7 @@ impl Job for Part {
 fn part(world: &World, part: &Part) -> Result<u32, Failure> {
     world.note(format!("part {}", part.0));
     let is_fixed = world.is_fixed.load(Ordering::SeqCst);
-    if part.0 % 2 == 0 || is_fixed { Ok(part.0) } else { Err(Failure::permanent("odd")) }
+    if part.0.is_multiple_of(2) || is_fixed { Ok(part.0) } else { Err(Failure::permanent("odd")) }
 }
 
 const PARENT: Durable<u32, u32, Failure> = Durable::new("parent", 1, MINUTE, &parent);

@@ -13,6 +13,7 @@ mod children;
 mod compile;
 mod durable;
 mod edits;
+mod graph_limits;
 mod graphs;
 mod handlers;
 mod harness;
