@@ -7,6 +7,7 @@ mod retry;
 mod runs;
 mod schedule;
 mod settle;
+mod tally;
 mod work;
 
 use std::collections::{BTreeMap, HashMap};
@@ -165,6 +166,7 @@ impl<S: Subject> Runner<S> {
             "shown" => self.shown(args).await?,
             "stream" => self.stream(args).await?,
             "streams" => self.streams(args).await?,
+            "record" | "tallies" => self.tally(&verb, args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };

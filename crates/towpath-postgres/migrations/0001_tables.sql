@@ -326,6 +326,16 @@ create table towpath.lease (
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.
+create table towpath.tally (
+  at bigint not null,
+  width smallint not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
+  body text not null,
+  primary key (width, at, queue, kind)
+) with (fillfactor = 50);
+
 -- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
 create table towpath.pause (
   at bigint not null,

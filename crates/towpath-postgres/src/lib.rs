@@ -40,6 +40,7 @@ mod settle;
 mod signal;
 mod start;
 mod store;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;

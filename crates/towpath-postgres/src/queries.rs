@@ -210,6 +210,10 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    TallyDelete = "tally_delete" (INT2, INT8);
+    TallyList = "tally_list" (INT2, INT8, TEXT, TEXT, INT4);
+    TallyLock = "tally_lock" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    TallyPut = "tally_put" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);

@@ -318,6 +318,16 @@ create table lease (
     until_at integer not null
 ) strict;
 
+-- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.
+create table tally (
+    width integer not null,
+    at integer not null,
+    queue text not null,
+    kind text not null,
+    body text not null,
+    primary key (width, at, queue, kind)
+) strict, without rowid;
+
 -- Queues that nobody claims from.
 create table pause (
     queue text primary key,

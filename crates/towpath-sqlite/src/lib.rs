@@ -54,6 +54,7 @@ mod settle;
 mod signal;
 mod start;
 mod store;
+mod tally;
 mod transact;
 mod turn;
 mod tx;

@@ -60,6 +60,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/runs/{id}/resume", post(act::resume_run))
         .route("/api/workers", get(read::workers))
         .route("/api/versions", get(read::versions))
+        .route("/api/tallies", get(read::tallies))
         .route("/api/audit", get(read::audit))
         .route("/healthz", get(health))
         .route("/readyz", get(ready))

@@ -13,6 +13,7 @@ use crate::schedule::StoredSchedule;
 use crate::store::{
     AttemptOutcome, Counters, ForkedFrom, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions,
 };
+use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
 use crate::unique::OwnKey;
 
@@ -73,6 +74,8 @@ pub(super) struct Tables {
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
+
+    pub(super) tally: BTreeMap<Place, Tally>,
 
     pub(super) schedule: BTreeMap<ScheduleName, (i64, StoredSchedule)>,
     pub(super) schedule_next: BTreeSet<(Timestamp, ScheduleName)>,
