@@ -155,6 +155,7 @@ impl<S: Subject> Runner<S> {
             "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
             | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
+            "rewind" => self.rewind(args).await?,
             "retry" => self.retry(args).await?,
             "restart" => self.restart(args).await?,
             "retries" => self.retries(args).await?,

@@ -22,6 +22,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod schedule;
 mod settle;
 mod signal;

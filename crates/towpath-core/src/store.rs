@@ -49,7 +49,7 @@ pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
-pub use start::{Start, Taken};
+pub use start::{Fork, ForkedFrom, Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,

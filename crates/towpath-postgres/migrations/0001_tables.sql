@@ -155,7 +155,8 @@ create table towpath.run (
   chapter int not null,
   entries int not null,
   id text collate "C" not null unique,
-  paused text
+  paused text,
+  origin text
 ) with (fillfactor = 70);
 
 create table towpath.entry (

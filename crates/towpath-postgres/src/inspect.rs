@@ -319,6 +319,7 @@ fn run_line(row: &Row) -> Result<Option<RunLine>, Fault> {
         entries: count(row.try_get("entries")?),
         arrived: u32::try_from(row.try_get::<_, i64>("arrived")?).unwrap_or(u32::MAX),
         paused: parsed(row.try_get("paused")?),
+        origin: parsed(row.try_get("origin")?),
     }))
 }
 

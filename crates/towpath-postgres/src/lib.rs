@@ -31,6 +31,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod rows;
 mod runs;
 mod schedule;

@@ -137,13 +137,15 @@ create table attempt (
     primary key (job, attempt)
 ) strict, without rowid;
 
--- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it.
+-- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it,
+-- `origin` that of where it was forked from.
 create table run (
     job integer primary key,
     id text not null,
     chapter integer not null,
     entries integer not null,
-    paused text
+    paused text,
+    origin text
 ) strict;
 create unique index run_id on run (id);
 

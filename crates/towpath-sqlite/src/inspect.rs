@@ -140,7 +140,8 @@ fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
     let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
     let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
     let paused = rows::pause(row, 33)?;
-    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused }))
+    let origin = rows::json(row, 34, |text| serde_json::from_str(text))?;
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused, origin }))
 }
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {

@@ -47,6 +47,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod rows;
 mod schedule;
 mod settle;

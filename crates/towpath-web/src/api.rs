@@ -55,6 +55,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/runs/{id}/updates", post(act::update))
         .route("/api/runs/{id}/cancel", post(act::cancel_run))
         .route("/api/runs/{id}/terminate", post(act::terminate_run))
+        .route("/api/runs/{id}/retry", post(act::retry_run))
+        .route("/api/runs/{id}/fork", post(act::fork_run))
         .route("/api/runs/{id}/pause", post(act::pause_run))
         .route("/api/runs/{id}/resume", post(act::resume_run))
         .route("/api/workers", get(read::workers))

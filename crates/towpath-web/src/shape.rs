@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
 use towpath::core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
+    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
 use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
@@ -207,6 +207,7 @@ pub(crate) struct Run {
     entries: u32,
     arrived: u32,
     paused: Option<Pause>,
+    forked_from: Option<ForkedFrom>,
     published: Option<Shown>,
     published_at: Option<String>,
 }
@@ -233,6 +234,7 @@ impl Run {
             entries: line.entries,
             arrived: line.arrived,
             paused: line.paused.as_ref().map(Pause::of),
+            forked_from: line.origin.clone(),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }

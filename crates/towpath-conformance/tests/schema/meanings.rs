@@ -113,6 +113,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("run", "id", "id of the run, text of at most 200 bytes"),
     ("run", "entries", "entries of this chapter (count)"),
     ("run", "paused", "JSON of who has paused it; null: nobody"),
+    ("run", "origin", "JSON of the run, chapter and operation that it was forked from; null: none"),
     ("entry", "run", "key of the run's job"),
     ("entry", "seq", "place in the chapter, from 0"),
     ("shown", "run", "key of the run's job"),

@@ -138,6 +138,7 @@ impl Tables {
                 entries: row.entries,
                 arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
                 paused: row.paused.clone(),
+                origin: row.origin.clone(),
             }),
         })
     }

@@ -10,7 +10,9 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions};
+use crate::store::{
+    AttemptOutcome, Counters, ForkedFrom, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions,
+};
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
 use crate::unique::OwnKey;
@@ -177,6 +179,7 @@ pub(super) struct RunRow {
     /// How many entries this chapter has.
     pub(super) entries: u32,
     pub(super) paused: Option<PauseLine>,
+    pub(super) origin: Option<ForkedFrom>,
 }
 
 /// An entry of a journal, by run, chapter and place.

@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 
 use super::served::Versions;
 use super::show::StreamHead;
+use super::start::ForkedFrom;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -303,6 +304,8 @@ pub struct RunLine {
     pub arrived: u32,
     /// By whom it is paused, if it is.
     pub paused: Option<PauseLine>,
+    /// Where it was forked from, if it was.
+    pub origin: Option<ForkedFrom>,
 }
 
 /// An attempt that is kept.
