@@ -28,6 +28,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     let routes = routes.route("/metrics", get(crate::metrics::metrics));
     routes
         .route("/api/openapi.json", get(openapi))
+        .route("/api/counts", get(read::counts))
         .route("/api/jobs", get(read::jobs))
         .route("/api/jobs/many", get(act::many::count).post(act::many::carry_out))
         .route("/api/jobs/{id}", get(read::job))
