@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod edit;
 mod filter;
+mod fork;
 mod graph;
 mod history;
 mod job;
@@ -66,6 +67,7 @@ enum Command {
     Requeue(requeue::RequeueCommand),
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
+    Fork(fork::ForkCommand),
     Runs(runs::Runs),
     Signal(signal::SignalCommand),
     Update(update::UpdateCommand),
@@ -101,6 +103,7 @@ impl Cli {
             Command::Requeue(command) => command.run().await,
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,
+            Command::Fork(command) => command.run().await,
             Command::Runs(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::Update(command) => command.run().await,

@@ -615,6 +615,10 @@ fn run_line(run: &RunLine) -> String {
         .count("entries", run.entries)
         .count("arrived", run.arrived)
         .maybe("paused-by", run.paused.as_ref().map(|pause| &pause.actor))
+        .maybe(
+            "forked-from",
+            run.origin.as_ref().map(|origin| format!("{}/{}/{}", origin.run, origin.chapter, origin.at)),
+        )
         .end()
 }
 

@@ -80,6 +80,10 @@ pub const MAP_CONCURRENCY: u32 = 100;
 /// How long after its instant a tick of a schedule is in time: a restart is no outage.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 
+/// How often a worker hands over what it has counted: an open page of charts is not far behind, and the store hears of it
+/// six times a minute.
+pub const RECORD: Duration = Duration::from_secs(10);
+
 /// How often a worker looks for schedules that others have made or changed.
 pub const SCHEDULE_LOOK: Duration = Duration::from_secs(5);
 /// How often a worker says that its code still has its schedules.

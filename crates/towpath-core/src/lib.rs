@@ -31,6 +31,7 @@ mod retry;
 mod rules;
 pub mod schedule;
 pub mod store;
+pub mod tally;
 mod time;
 mod unique;
 

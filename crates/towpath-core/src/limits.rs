@@ -69,6 +69,10 @@ pub const TICKS_LOOK_MAX: usize = 100;
 pub const SCHEDULE_LOOK_MAX: u32 = 100;
 /// Spans of skipped ticks that are kept of a schedule: the newest.
 pub const SCHEDULE_SPANS_KEPT: usize = 20;
+/// Records of what was counted that are taken at a time.
+pub const RECORDS_MAX: usize = 1_000;
+/// Tallies that are listed at most: a day in quarters of an hour, of 500 kinds and queues.
+pub const TALLIES_MAX: u32 = 50_000;
 /// Streams of one run that are listed.
 pub const STREAMS_MAX: u32 = 100;
 /// Jobs that a schedule remembers to have minted: the newest.

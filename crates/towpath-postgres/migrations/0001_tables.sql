@@ -155,7 +155,8 @@ create table towpath.run (
   chapter int not null,
   entries int not null,
   id text collate "C" not null unique,
-  paused text
+  paused text,
+  origin text
 ) with (fillfactor = 70);
 
 create table towpath.entry (
@@ -324,6 +325,16 @@ create table towpath.lease (
   worker bigint primary key,
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.
+create table towpath.tally (
+  at bigint not null,
+  width smallint not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
+  body text not null,
+  primary key (width, at, queue, kind)
+) with (fillfactor = 50);
 
 -- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
 create table towpath.pause (

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -20,6 +20,7 @@ use crate::queries::Query;
 use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop, stored};
 use crate::session::Session;
 use crate::store::PostgresStore;
+use crate::tally;
 
 impl Inspect for PostgresStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -106,6 +107,11 @@ impl Inspect for PostgresStore {
                 rows.iter().map(head).collect()
             }
         })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        let query = Arc::new(query);
+        self.read("list tallies", move |session| tally::list(session, Arc::clone(&query)))
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -313,6 +319,7 @@ fn run_line(row: &Row) -> Result<Option<RunLine>, Fault> {
         entries: count(row.try_get("entries")?),
         arrived: u32::try_from(row.try_get::<_, i64>("arrived")?).unwrap_or(u32::MAX),
         paused: parsed(row.try_get("paused")?),
+        origin: parsed(row.try_get("origin")?),
     }))
 }
 

@@ -31,6 +31,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod rows;
 mod runs;
 mod schedule;
@@ -39,6 +40,7 @@ mod settle;
 mod signal;
 mod start;
 mod store;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;

@@ -210,9 +210,16 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    TallyDelete = "tally_delete" (INT2, INT8);
+    TallyList = "tally_list" (INT2, INT8, TEXT, TEXT, INT4);
+    TallyLock = "tally_lock" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    TallyPut = "tally_put" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
+    ForkCopy = "fork_copy" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT8, INT2, BYTEA, INT8, TEXT);
+    ForkHold = "fork_hold" (UUID);
+    ForkLook = "fork_look" (INT8, INT4, INT4, INT4_ARRAY);
     GraphContent = "graph_content" (UUID);
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
@@ -222,6 +229,7 @@ queries! {
     RunPause = "run_pause" (INT8, TEXT);
     RunResume = "run_resume" (TEXT_ARRAY, INT8);
     RunReplace = "run_replace" (INT8);
+    RunRewind = "run_rewind" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT2, BYTEA, INT8, TEXT);
     RunStands = "run_stands" (TEXT);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);

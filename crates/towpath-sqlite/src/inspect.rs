@@ -5,7 +5,7 @@ use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, VersionLine, WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
@@ -17,6 +17,7 @@ use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows;
 use crate::store::SqliteStore;
+use crate::tally;
 
 impl Inspect for SqliteStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -57,6 +58,10 @@ impl Inspect for SqliteStore {
 
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
         Box::pin(async move { self.read("list streams", |db| streams(db, &run)) })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        Box::pin(async move { self.read("list tallies", |db| tally::list(db, &query)) })
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -135,7 +140,8 @@ fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
     let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
     let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
     let paused = rows::pause(row, 33)?;
-    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused }))
+    let origin = rows::json(row, 34, |text| serde_json::from_str(text))?;
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused, origin }))
 }
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {

@@ -1,5 +1,6 @@
 //! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
 
+pub(crate) mod tallies;
 pub(crate) mod versions;
 
 use std::collections::BTreeSet;

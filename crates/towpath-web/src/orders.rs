@@ -8,10 +8,11 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use towpath::core::store::{Arrival, Change, Delivery, Order};
 use towpath::core::{self, Label, Requeue, RunId};
-use towpath::{Changed, GraphId, JobId, Payload, RetryError, UpdateError};
+use towpath::{Changed, Error, ForkError, GraphId, JobId, Payload, Refusal, RetryError, UpdateError};
 
 use crate::app::Ctx;
 use crate::look;
@@ -147,6 +148,55 @@ pub(crate) async fn resume_run(ctx: &Ctx, run: &RunId, reason: &str) -> Result<D
     ctx.allow(Action::Pause)?;
     let changed = ctx.app.client.resume_run(run.as_str(), &ctx.user.name, checked(reason)?).await?;
     held_back(run, changed, ("resumed", "it goes on"))
+}
+
+/// From where a run goes on.
+pub(crate) enum GoOn {
+    /// Where it failed.
+    Failed,
+    /// From an operation on.
+    At(u32),
+    /// From its beginning.
+    Beginning,
+}
+
+pub(crate) async fn retry_run(
+    ctx: &Ctx,
+    run: &RunId,
+    reason: &str,
+    from: GoOn,
+    even_succeeded: bool,
+) -> Result<Done, Problem> {
+    ctx.allow(Action::Retry)?;
+    let retry = ctx.app.client.retry_run(run.as_str()).by(&ctx.user.name, checked(reason)?);
+    let retry = match from {
+        GoOn::Failed => retry,
+        GoOn::At(at) => retry.at(at),
+        GoOn::Beginning => retry.from_beginning(),
+    };
+    let retry = if even_succeeded { retry.even_succeeded() } else { retry };
+    match retry.await {
+        Ok(()) => Ok(Done { id: run.to_string(), outcome: "requeued", message: "it goes on".into() }),
+        Err(RetryError::UnknownRun { run }) => Err(Problem::not_found("run", &run)),
+        Err(RetryError::Store(error)) => Err(error.into()),
+        Err(other) => Err(Problem::new(Code::Conflict, other.to_string())),
+    }
+}
+
+pub(crate) async fn fork_run(ctx: &Ctx, run: &RunId, at: u32, id: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Retry)?;
+    match ctx.app.client.fork::<Value, Value>(run.as_str(), at, id).await {
+        Ok(fork) => {
+            let message = format!("forked from run {run} at operation {at}");
+            Ok(Done { id: fork.id().to_string(), outcome: "started", message })
+        }
+        Err(ForkError::UnknownRun { run }) => Err(Problem::not_found("run", &run)),
+        Err(ForkError::Start(Error::Refused(taken @ (Refusal::RunTaken { .. } | Refusal::JournalGone { .. })))) => {
+            Err(Problem::new(Code::Conflict, taken.to_string()))
+        }
+        Err(ForkError::Start(error)) => Err(error.into()),
+        Err(other) => Err(Problem::new(Code::Conflict, other.to_string())),
+    }
 }
 
 fn held_back(run: &RunId, changed: Changed, (outcome, message): (&'static str, &str)) -> Result<Done, Problem> {

@@ -3,6 +3,7 @@
 mod act;
 mod audit;
 mod badge;
+mod charts;
 mod edit;
 mod graph;
 mod graphs;
@@ -63,6 +64,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/queues/{name}/act", post(queues::act))
         .route("/workers", get(workers::page))
         .route("/versions", get(versions::page))
+        .route("/charts", get(charts::page))
         .route("/audit", get(audit::page))
         .route("/find", get(find))
         .route("/live", get(live::live))
@@ -112,13 +114,14 @@ impl Page {
 }
 
 /// Places at the top: a word, its path, and its key after `g`.
-const PLACES: [(&str, &str, &str); 8] = [
+const PLACES: [(&str, &str, &str); 9] = [
     ("Overview", "", "o"),
     ("Jobs", "jobs", "j"),
     ("Graphs", "graphs", "g"),
     ("Runs", "runs", "r"),
     ("Schedules", "schedules", "s"),
     ("Queues", "queues", "q"),
+    ("Charts", "charts", "c"),
     ("Workers", "workers", "w"),
     ("Audit", "audit", "a"),
 ];
@@ -167,7 +170,7 @@ fn write(frame: &Frame<'_>, page: &Page, tag: Option<&str>) -> Markup {
                     span #live role="status" { "as of the moment it was loaded" }
                     button #theme type="button" hidden { "Theme" }
                     a href=(base.to(&["api", "openapi.json"])) { "API" }
-                    span.dim { "Keys: / find, g then o j g r s q w d a" }
+                    span.dim { "Keys: / find, g then o j g r s q c w d a" }
                 }
             }
         }

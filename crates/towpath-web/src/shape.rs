@@ -6,19 +6,20 @@
 pub(crate) mod journal;
 pub(crate) mod schedule;
 pub(crate) mod stream;
+pub(crate) mod tally;
 pub(crate) mod version;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
 use towpath::core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
+    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
 };
-use towpath::core::{Role, SkipKind, State, StopReason};
-use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, Payload, Timestamp};
+use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
+use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
 
 use crate::app::Ctx;
 use crate::options::Part;
@@ -206,6 +207,7 @@ pub(crate) struct Run {
     entries: u32,
     arrived: u32,
     paused: Option<Pause>,
+    forked_from: Option<ForkedFrom>,
     published: Option<Shown>,
     published_at: Option<String>,
 }
@@ -232,6 +234,7 @@ impl Run {
             entries: line.entries,
             arrived: line.arrived,
             paused: line.paused.as_ref().map(Pause::of),
+            forked_from: line.origin.clone(),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }
@@ -269,6 +272,10 @@ pub(crate) struct Graph {
     name: String,
     state: &'static str,
     stop: Option<StopReason>,
+    generation: u32,
+    restart_of: Option<String>,
+    /// What came of its undos, if any has started.
+    undos: Option<&'static str>,
     node_count: u32,
     created_at: Option<String>,
     ended_at: Option<String>,
@@ -284,6 +291,15 @@ pub(crate) fn graph_state(end: Option<GraphEnd>) -> &'static str {
     }
 }
 
+/// What came of a graph's undos, in a word.
+fn undos(compensation: Compensation) -> &'static str {
+    match compensation {
+        Compensation::Running => "running",
+        Compensation::Complete => "complete",
+        Compensation::Incomplete => "incomplete",
+    }
+}
+
 impl Graph {
     pub(crate) fn of(line: &GraphLine) -> Self {
         Self {
@@ -291,6 +307,9 @@ impl Graph {
             name: line.name.to_string(),
             state: graph_state(line.end),
             stop: line.stop,
+            generation: line.generation,
+            restart_of: line.restart_of.map(|graph| graph.to_string()),
+            undos: line.compensation.map(undos),
             node_count: line.nodes,
             created_at: instant(line.created_at),
             ended_at: instant_of(line.ended_at),
@@ -389,6 +408,9 @@ struct Node {
     gate: bool,
     may_fail: bool,
     at_least: Option<u32>,
+    /// Of an undo, the node that it undoes.
+    undoes: Option<String>,
+    undone: bool,
     state: &'static str,
     skipped: Option<SkipKind>,
     due: Option<String>,
@@ -402,7 +424,7 @@ struct Node {
 }
 
 impl Node {
-    fn of(line: &NodeLine, holds: Option<&Holds>) -> Self {
+    fn of(line: &NodeLine, holds: Option<&Holds>, undone: &BTreeSet<&NodeName>) -> Self {
         Self {
             name: line.name.to_string(),
             job: line.job.to_string(),
@@ -411,6 +433,8 @@ impl Node {
             gate: line.role.has(Role::GATE),
             may_fail: line.role.has(Role::MAY_FAIL),
             at_least: line.role.has(Role::AT_LEAST).then_some(line.parents.need),
+            undoes: line.guards.as_ref().map(ToString::to_string),
+            undone: undone.contains(&line.name),
             state: line.state.word(),
             skipped: skipped(line.state),
             due: instant_of(line.due),
@@ -450,6 +474,7 @@ impl Edge {
 
 impl GraphWhole {
     pub(crate) fn of(ctx: &Ctx, detail: &GraphDetail, held: &BTreeMap<JobId, Holds>, inside: Option<&JobLine>) -> Self {
+        let undone = detail.undone();
         // The input is of the graph and not of a job: it is shown under the kind of its first node.
         let kind = detail.nodes.first().map(|node| node.kind.clone());
         let kind = kind.unwrap_or_else(|| Kind::from_stored("towpath.graph"));
@@ -459,7 +484,7 @@ impl GraphWhole {
             stopped: detail.stopped.as_ref().map(Stop::of),
             retry: detail.rules.retry.map(|retry| TryAgain { attempts: retry.attempts, delay_us: retry.delay_us }),
             inside: inside.map(Inside::of),
-            nodes: detail.nodes.iter().map(|node| Node::of(node, held.get(&node.job))).collect(),
+            nodes: detail.nodes.iter().map(|node| Node::of(node, held.get(&node.job), &undone)).collect(),
             edges: detail.edges.iter().map(Edge::of).collect(),
         }
     }

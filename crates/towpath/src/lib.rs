@@ -74,7 +74,7 @@ pub use context::{Cancellation, Context};
 pub use durable::{
     Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Stream, StreamError, Update, UpdateError,
 };
-pub use error::{Error, OutputError, RestartError, RetryError};
+pub use error::{Error, ForkError, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;

@@ -10,7 +10,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    StreamHead, VersionLine, WorkerLine,
+    StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -52,6 +52,10 @@ impl Inspect for MemoryStore {
 
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
         Box::pin(async move { self.read("list streams", |tables| tables.streams(&run)) })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        Box::pin(async move { self.read("list tallies", |tables| tables.tallies(&query)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
@@ -134,6 +138,7 @@ impl Tables {
                 entries: row.entries,
                 arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
                 paused: row.paused.clone(),
+                origin: row.origin.clone(),
             }),
         })
     }

@@ -11,10 +11,12 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
+use crate::tally::{Tally, Width};
 use crate::time::Timestamp;
 
 use super::served::Versions;
 use super::show::StreamHead;
+use super::start::ForkedFrom;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -28,6 +30,10 @@ pub trait Inspect: Send + Sync {
 
     /// The streams into which a run has written, by name; at most [`STREAMS_MAX`](crate::limits::STREAMS_MAX).
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>>;
+
+    /// What was counted ([`Store::record`](super::Store::record)) from an instant on, by instant, queue and kind; at most
+    /// [`TALLIES_MAX`](crate::limits::TALLIES_MAX) lines, the oldest first.
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>>;
 
     /// Jobs, newest first.
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;
@@ -66,6 +72,32 @@ pub trait Inspect: Send + Sync {
 
     /// How many rows each table has, for tests and for diagnosis.
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>>;
+}
+
+/// Which tallies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TallyQuery {
+    /// By the minute, or by the quarter of an hour.
+    pub width: Width,
+    /// Those that start then or later.
+    pub from: Timestamp,
+    /// Of this queue.
+    pub queue: Option<Queue>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+}
+
+/// What was counted of one kind in one queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TallyLine {
+    /// When the minute or the quarter of an hour starts.
+    pub at: Timestamp,
+    /// The queue.
+    pub queue: Queue,
+    /// The kind.
+    pub kind: Kind,
+    /// What was counted.
+    pub tally: Tally,
 }
 
 /// A part of a list.
@@ -272,6 +304,8 @@ pub struct RunLine {
     pub arrived: u32,
     /// By whom it is paused, if it is.
     pub paused: Option<PauseLine>,
+    /// Where it was forked from, if it was.
+    pub origin: Option<ForkedFrom>,
 }
 
 /// An attempt that is kept.

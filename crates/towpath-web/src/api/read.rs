@@ -10,11 +10,13 @@ use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
+use crate::look::tallies::{Tallies, TalliesQuery};
 use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
 use crate::shape::schedule::Schedule;
 use crate::shape::stream::{Stream, StreamLine};
+use crate::shape::tally::Figures;
 use crate::shape::version::Version;
 use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
 
@@ -192,6 +194,10 @@ pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
     let workers = Workers::look(&ctx.app.client).await?;
     let items = workers.lines.iter().map(|line| Worker::of(line, workers.lives(line))).collect();
     Ok(json(&List { items, next: None }))
+}
+
+pub(super) async fn tallies(ctx: Ctx, query: Asked<TalliesQuery>) -> Result<Response, Problem> {
+    Ok(json(&Figures::of(&Tallies::look(&ctx.app.client, &asked(query)?).await?)))
 }
 
 pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {

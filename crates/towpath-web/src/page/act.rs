@@ -82,12 +82,11 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
     }
 }
 
-/// A lone job that ended badly, or anything that is blocked. A run that has begun stands on its journal.
+/// A lone job that ended badly, or anything that is blocked. A run that has begun goes on where it failed.
 fn may_requeue(detail: &JobDetail) -> bool {
-    let has_begun = detail.run.as_ref().is_some_and(|run| run.entries > 0);
     match detail.line.state {
         JobState::Blocked => true,
-        JobState::Ended(End::Dead | End::Quarantined | End::Cancelled) => detail.line.node.is_none() && !has_begun,
+        JobState::Ended(End::Dead | End::Quarantined | End::Cancelled) => detail.line.node.is_none(),
         _ => false,
     }
 }

@@ -9,8 +9,9 @@ use towpath::core::State;
 use towpath::core::store::{GraphStanding, JobFilter, JobLine, Page as Part, QueueLine, Schedules, StateCounts};
 use towpath::{End, Kind, Queue};
 
-use super::{Page, badge, graphs, jobs, queues, when};
+use super::{Page, badge, charts, graphs, jobs, queues, when};
 use crate::app::Ctx;
+use crate::look::tallies::{Tallies, TalliesQuery};
 use crate::look::{self, Workers};
 use crate::problem::Problem;
 use crate::shape::schedule::state;
@@ -31,6 +32,7 @@ pub(super) async fn page(ctx: Ctx, headers: HeaderMap) -> Result<Response, Probl
     let open = inspect.graphs(GraphStanding::Open.into(), part).await?;
     let dead = inspect.jobs(of_state(State::Ended(End::Dead)), part).await?;
     let ready = inspect.jobs(of_state(State::Ready), Part { after: None, limit: LOOKED }).await?;
+    let tallies = Tallies::look(&ctx.app.client, &TalliesQuery::default()).await?;
     let unserved = unserved(&ready, &workers);
     // The first by name: one who has more finds them on their page.
     let schedules = ctx.app.client.store().schedules(None, LOOKED).await?;
@@ -42,6 +44,7 @@ pub(super) async fn page(ctx: Ctx, headers: HeaderMap) -> Result<Response, Probl
             section.card { h2 { "Queues" } (queues::table(&ctx, &queue_lines, &workers)) }
             section.card { h2 { "Open graphs" } (graphs::table(&ctx, &open)) }
         }
+        @if !tallies.series.is_empty() { (charts::throughput_card(&ctx, &tallies)) }
         @if !dead.is_empty() {
             section.card { h2 { a href=(ctx.base.query(&["jobs"], &[("state", "dead")])) { "Newest dead letters" } } (jobs::table(&ctx, &dead)) }
         }

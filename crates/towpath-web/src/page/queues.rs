@@ -10,9 +10,10 @@ use towpath::Queue;
 use towpath::core::store::{JobFilter, Page as Part, PauseLine, QueueLine};
 
 use super::act::{self, Ordered, back, fields, menu};
-use super::{Page, badge, empty, jobs, when};
+use super::{Page, badge, charts, empty, jobs, when};
 use crate::api::read::asked;
 use crate::app::Ctx;
+use crate::look::tallies::{Tallies, TalliesQuery};
 use crate::look::{self, Workers};
 use crate::options::Action;
 use crate::orders::steer;
@@ -87,6 +88,8 @@ pub(super) async fn one(
     let line = found.unwrap_or_else(|| look::idle(queue.clone()));
     let filter = JobFilter { queue: Some(queue), ..JobFilter::default() };
     let newest = ctx.app.client.inspect().jobs(filter, Part { after: None, limit: SHOWN }).await?;
+    let counted = TalliesQuery { queue: name.clone(), ..TalliesQuery::default() };
+    let tallies = Tallies::look(&ctx.app.client, &counted).await?;
     let to = ctx.base.to(&["queues", &name, "act"]);
     let body = html! {
         div.head {
@@ -102,6 +105,7 @@ pub(super) async fn one(
             div.card.alert { (paused_badge()) b { (pause(line)) } p { "Nothing is claimed from it; what is ready waits." } }
         }
         section.card { (table(&ctx, std::slice::from_ref(&line), &workers)) }
+        @if !tallies.series.is_empty() { (charts::charts(&tallies)) }
         section.card { h2 { "Newest jobs" }
             @if newest.is_empty() { (empty("No job of this queue is kept.", "")) }
             @else { (jobs::table(&ctx, &newest)) p.small { a href=(ctx.base.query(&["jobs"], &[("queue", &name)])) { "All of them" } } }

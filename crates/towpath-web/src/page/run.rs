@@ -135,6 +135,7 @@ fn read(detail: &JobDetail, chapter: u32, lines: &[Stored]) -> Told {
                 operation.outcome = Some(outcome.json().to_owned());
             }
             Ok(Entry::Patched { id }) => told.patches.push(id),
+            Ok(Entry::Left { .. }) => {}
             Ok(Entry::Ended { at, error }) => told.ended = Some((at, error.map(|e| e.json().to_owned()))),
             _ => told.others += 1,
         }

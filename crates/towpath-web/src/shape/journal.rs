@@ -92,6 +92,7 @@ impl Line {
                 outcome: shown(outcome.json()),
                 ..empty
             },
+            Ok(Entry::Left { .. }) => Self { what: "left", ..empty },
             Ok(Entry::Ended { error, .. }) => {
                 Self { what: "ended", error: error.and_then(|error| shown(error.json())), ..empty }
             }

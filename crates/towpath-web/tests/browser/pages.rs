@@ -60,6 +60,7 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
         ("queue", "/queues/lonely".into()),
         ("workers", "/workers".into()),
         ("versions", "/versions".into()),
+        ("charts", "/charts".into()),
         ("audit", "/audit".into()),
     ]
 }

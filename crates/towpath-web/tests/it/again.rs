@@ -2,18 +2,19 @@
 
 use axum::http::StatusCode;
 use serde_json::json;
-use towpath::{Client, GraphId, JobId};
+use towpath::{Client, Graph, GraphId, JobId};
 use towpath_web::{Action, Part, User, WebOptions};
 
 use crate::site::Site;
 use crate::stores::{Subject, on_every_store};
-use crate::works::{NASTY, Nobody, Works};
+use crate::works::{NASTY, Nobody, Say, Works};
 
 on_every_store!(
     a_job_is_edited_where_no_worker_has_it,
     what_is_not_shown_whole_is_not_written_back,
     a_retry_is_counted_and_carried_out,
     a_restart_is_another_graph,
+    a_graph_tells_what_is_undone,
 );
 
 fn site(client: &Client) -> Site {
@@ -102,8 +103,32 @@ async fn a_restart_is_another_graph(subject: Subject) {
         assert_eq!((&done.json()["outcome"], &done.json()["id"]), (&json!("restarted"), &json!(new)), "{}", done.body);
     }
     assert_eq!(site.json("/api/graphs").await["items"].as_array().unwrap().len(), 2);
+    assert_eq!(site.json(&format!("/api/graphs/{new}")).await["restart_of"], json!(works.graph.to_string()));
+    let pages = [(works.graph.to_string(), &new), (new.clone(), &works.graph.to_string())];
+    for (page, other) in pages {
+        assert!(site.get(&format!("/graphs/{page}")).await.body.contains(other), "{page} does not name {other}");
+    }
     assert_eq!(site.post(&path, json!({ "id": "x" })).await.code(), "invalid");
     let unknown: GraphId = Client::new_graph_id();
     assert_eq!(site.post(&format!("/api/graphs/{unknown}/restart"), json!({})).await.code(), "not_found");
+    works.worker.shutdown().await;
+}
+
+async fn a_graph_tells_what_is_undone(subject: Subject) {
+    let (works, site) = (Works::start(&subject.client).await, site(&subject.client));
+    let graph = Graph::builder("checkout");
+    let reserve = graph.node("reserve", &Say::ok("1"));
+    reserve.undo("release", &Say::ok("1"));
+    reserve.then("charge", &Say::fails("no money"));
+    let id = graph.enqueue(&subject.client).await.unwrap().id();
+    subject.client.wait_graph(id).await.unwrap();
+    let graph = site.json(&format!("/api/graphs/{id}")).await;
+    assert_eq!((&graph["undos"], &graph["generation"]), (&json!("complete"), &json!(1)), "{graph}");
+    let node = |name: &str| graph["nodes"].as_array().unwrap().iter().find(|node| node["name"] == name).unwrap();
+    assert_eq!((&node("reserve")["undone"], &node("release")["undoes"]), (&json!(true), &json!("reserve")));
+    assert_eq!((&node("charge")["undone"], &node("charge")["undoes"]), (&json!(false), &json!(null)));
+    let page = site.get(&format!("/graphs/{id}")).await.body;
+    assert_eq!(page.matches("class=\"edge undo\"").count(), 1, "{page}");
+    assert!(page.contains("undone · say") && page.contains("all that was to be undone is"), "{page}");
     works.worker.shutdown().await;
 }

@@ -19,6 +19,7 @@ on_every_store!(
     an_idempotency_key_makes_one_order_of_two,
     a_signal_is_sent_once_per_key,
     a_run_is_asked_and_its_streams_are_read,
+    a_run_is_retried_and_forked,
     a_run_is_paused_and_resumed,
     a_run_tells_its_streams_and_its_page_its_children,
     what_is_wrong_is_named,
@@ -241,6 +242,37 @@ async fn a_run_is_asked_and_its_streams_are_read(subject: Subject) {
     ] {
         assert_eq!(site.get(path).await.code(), code, "{path}");
     }
+    worker.shutdown().await;
+}
+
+async fn a_run_is_retried_and_forked(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(TALLY).start().unwrap();
+    let site = site(client);
+    let run = client.start(TALLY, "sum", &40).await.unwrap();
+    assert_eq!(client.update("sum", ADD, &2).await.unwrap(), 42);
+    client.signal("sum", towpath::Signal::<u8>::new("other"), &1).await.unwrap();
+    let forked = site.post("/api/runs/sum/fork", json!({ "id": "sum-2", "at": 2 })).await;
+    assert_eq!((forked.status.as_u16(), forked.json()["outcome"].clone()), (200, json!("started")), "{}", forked.body);
+    assert_eq!(client.update("sum-2", ADD, &5).await.unwrap(), 47, "what was added before is taken over");
+    let shown = site.json("/api/runs/sum-2").await["run"].clone();
+    assert_eq!(shown["forked_from"], json!({ "run": "sum", "chapter": 1, "at": 2 }));
+    let page = site.get("/runs/sum-2").await;
+    assert!(page.status.is_redirection() || page.body.contains("Forked from"), "{}", page.body);
+    assert_eq!(site.post("/api/runs/sum/retry", json!({})).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/sum/fork", json!({ "id": "sum-2", "at": 2 })).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/sum/fork", json!({ "id": "x", "at": 9 })).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/nobody/fork", json!({ "id": "x", "at": 1 })).await.code(), "not_found");
+
+    client.cancel_run("sum", "ann", "").await.unwrap();
+    assert!(client.result(&run).await.is_err());
+    let both = site.post("/api/runs/sum/retry", json!({ "at": 1, "from_beginning": true })).await;
+    assert_eq!(both.code(), "invalid");
+    let retried = site.post("/api/runs/sum/retry", json!({ "reason": "a slip" })).await;
+    assert_eq!(retried.json()["outcome"], "requeued", "{}", retried.body);
+    assert_eq!(client.update("sum", ADD, &1).await.unwrap(), 43);
+    let lines = site.json("/api/runs/sum/journal").await["items"].clone();
+    assert_eq!(lines[0]["what"], "began");
     worker.shutdown().await;
 }
 

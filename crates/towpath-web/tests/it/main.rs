@@ -4,6 +4,7 @@
 
 mod again;
 mod api;
+mod charts;
 mod gate;
 mod pages;
 mod site;

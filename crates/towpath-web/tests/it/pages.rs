@@ -33,6 +33,8 @@ async fn every_link_of_a_mounted_page_leads_to_where_it_is_mounted() {
         "/queues".into(),
         "/queues/lonely".into(),
         "/workers".into(),
+        "/versions".into(),
+        "/charts".into(),
         "/audit".into(),
         "/jobs/many?do=cancel&state=ready".into(),
         "/nowhere".into(),
