@@ -15,6 +15,7 @@ mod durable;
 mod edits;
 mod graph_limits;
 mod graphs;
+mod guide_picture;
 mod handlers;
 mod harness;
 mod jobs;
