@@ -16,6 +16,7 @@ mod durable;
 mod edits;
 mod graph_limits;
 mod graphs;
+mod guide_picture;
 mod handlers;
 mod harness;
 mod jobs;
