@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod edit;
 mod filter;
+mod fork;
 mod graph;
 mod history;
 mod job;
@@ -35,7 +36,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use towpath::core::RunId;
-use towpath::{Client, GraphId, JobId};
+use towpath::{Client, GraphId, GraphLimits, JobId};
 
 use crate::error::CliError;
 use crate::flow::{Given, is_of_flow};
@@ -66,6 +67,7 @@ enum Command {
     Requeue(requeue::RequeueCommand),
     Retry(retry::RetryCommand),
     Restart(restart::RestartCommand),
+    Fork(fork::ForkCommand),
     Runs(runs::Runs),
     Signal(signal::SignalCommand),
     Update(update::UpdateCommand),
@@ -101,6 +103,7 @@ impl Cli {
             Command::Requeue(command) => command.run().await,
             Command::Retry(command) => command.run().await,
             Command::Restart(command) => command.run().await,
+            Command::Fork(command) => command.run().await,
             Command::Runs(command) => command.run().await,
             Command::Signal(command) => command.run().await,
             Command::Update(command) => command.run().await,
@@ -176,6 +179,28 @@ impl DriveArgs {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             u16::try_from(processors.saturating_mul(2)).unwrap_or(u16::MAX).clamp(8, 100)
         })
+    }
+}
+
+/// How large a graph may be.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Other limits of graphs than the defaults, such as `nodes=50000,depth=2`.
+    ///
+    /// They are `nodes`, `edges`, `depth` (of graphs inside graphs), `elements` (of a list that a node goes through),
+    /// `name_bytes` and `input_bytes`.
+    #[arg(long, value_name = "LIMITS", env = "TOWPATH_GRAPH_LIMITS", hide_env_values = true)]
+    graph_limits: Option<GraphLimits>,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> GraphLimits {
+        self.graph_limits.unwrap_or_default()
+    }
+
+    /// The client within these limits.
+    fn apply(&self, client: Client) -> Result<Client, CliError> {
+        Ok(client.with_graph_limits(self.limits())?)
     }
 }
 

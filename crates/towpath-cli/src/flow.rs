@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use towpath::core::GraphRetry;
 use towpath::core::builtin::{Scope, Wait};
-use towpath::{Condition, Due, GraphName, Label, NodeName, Payload, RetryPolicy};
+use towpath::{Condition, Due, GraphLimits, GraphName, Label, NodeName, Payload, RetryPolicy};
 
 use crate::exec::{Exec, Http};
 use node::Each;
@@ -121,7 +121,7 @@ impl FlowFile {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn parse(&self, given: &Given) -> Result<Flow, FlowProblems> {
+    pub(crate) fn parse(&self, given: &Given, limits: &GraphLimits) -> Result<Flow, FlowProblems> {
         let default_name = self.path.file_stem().map_or_else(|| "flow".into(), |s| s.to_string_lossy().into_owned());
         let mut sources = vec![Source { name: self.shown.clone(), text: self.text.clone() }];
         let drafts = read::read(&self.text, &default_name, self.folder()).map(|mut drafts| {
@@ -133,7 +133,7 @@ impl FlowFile {
             include::Expand { sources: &mut sources, above }.expand(&mut drafts, 0);
             drafts
         });
-        let result = drafts.and_then(|drafts| check::check(drafts, self.folder()));
+        let result = drafts.and_then(|drafts| check::check(drafts, self.folder(), limits));
         result.map_err(|problems| FlowProblems::new(sources, problems))
     }
 

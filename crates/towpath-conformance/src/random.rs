@@ -31,6 +31,8 @@ const WORKERS: [&str; 4] = ["w1", "w2", "w3", "w4"];
 /// How the ids of runs begin, and how many there are: few, so that they meet.
 const RUN: &str = "order-";
 const RUNS: usize = 12;
+/// Ids beyond those, that only forks take.
+const FORKS: usize = 24;
 /// How many jobs and graphs stay in reach of later commands.
 const REACH: usize = 40;
 
@@ -44,7 +46,7 @@ impl RandomScript {
 
     /// The next command. `runner` is asked what its workers hold.
     pub fn draw<S: Subject>(&mut self, runner: &Runner<S>) -> Command {
-        const OTHERS: [(usize, Draw); 16] = [
+        const OTHERS: [(usize, Draw); 18] = [
             (6, RandomScript::enqueue_run),
             (8, RandomScript::signal),
             (12, RandomScript::enqueue_jobs),
@@ -61,6 +63,8 @@ impl RandomScript {
             (4, RandomScript::retry),
             (3, RandomScript::pause_run),
             (3, RandomScript::start_run),
+            (24, RandomScript::rewind),
+            (8, RandomScript::fork),
         ];
         let worker = WORKERS[self.chance.below(WORKERS.len())];
         match self.chance.below(100) {
@@ -209,6 +213,30 @@ impl RandomScript {
         Command::bare(format!("enqueue start {name} run={}{taken}{signal} keep=30s", self.some_run()), Vec::new())
     }
 
+    /// Lines of a journal that a run goes on from.
+    fn kept(&mut self) -> String {
+        let below = [1, 1, 2, 3][self.chance.below(4)];
+        let without = if below > 1 && self.chance.percent(30) { " without=1" } else { "" };
+        format!("below={below}{without} chapter={} first={{\"again\":1}}", if self.chance.percent(85) { 1 } else { 2 })
+    }
+
+    /// A run that has ended goes on in its next chapter.
+    fn rewind(&mut self) -> Command {
+        let even = if self.chance.percent(80) { " even succeeded" } else { "" };
+        Command::bare(format!("rewind {} {}{even}", self.some_run_job(), self.kept()), Vec::new())
+    }
+
+    /// A run that goes on from another one's journal.
+    fn fork(&mut self) -> Command {
+        let (of, name) = (self.some_run_job(), self.name("r"));
+        self.remember_job(&name);
+        let run = format!("{RUN}{}", RUNS + self.chance.below(FORKS));
+        Command::bare(
+            format!("enqueue start {name} run={run} taken=refuse fork={of} {} keep=30s", self.kept()),
+            Vec::new(),
+        )
+    }
+
     fn pause_run(&mut self) -> Command {
         let verb = if self.chance.percent(50) { "pause" } else { "unpause" };
         Command::bare(format!("{verb} run {}", self.some_run()), Vec::new())
@@ -237,9 +265,9 @@ impl RandomScript {
     /// What lets every run end and its signals be deleted: a job for each id, a signal for those that are parked, and a word for
     /// those that are paused.
     pub fn wind_up() -> Vec<Command> {
-        let jobs = (0..RUNS).map(|at| format!("job z{at} run={RUN}{at} keep=1s")).collect();
-        let signals = (0..RUNS).map(|at| format!("{RUN}{at} over")).collect();
-        let resumes = (0..RUNS).map(|at| Command::bare(format!("unpause run {RUN}{at}"), Vec::new()));
+        let jobs = (0..RUNS + FORKS).map(|at| format!("job z{at} run={RUN}{at} keep=1s")).collect();
+        let signals = (0..RUNS + FORKS).map(|at| format!("{RUN}{at} over")).collect();
+        let resumes = (0..RUNS + FORKS).map(|at| Command::bare(format!("unpause run {RUN}{at}"), Vec::new()));
         [Command::bare("batch", jobs), Command::bare("signal", signals)].into_iter().chain(resumes).collect()
     }
 
@@ -566,7 +594,9 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 34] = [
+const SIGNS: [Sign; 36] = [
+    ("run rewound", |command, line| command.starts_with("rewind ") && line.ends_with(" requeued")),
+    ("run forked", |command, line| command.contains(" fork=") && line.ends_with(" inserted")),
     ("something shown", |_, line| line.starts_with("shows ")),
     ("paused run claimed", |_, line| line.starts_with("job ") && line.ends_with(" paused=yes")),
     ("worker told of a pause", |command, line| command.starts_with("turn") && line.ends_with(" paused")),

@@ -7,6 +7,7 @@ mod retry;
 mod runs;
 mod schedule;
 mod settle;
+mod tally;
 mod work;
 
 use std::collections::{BTreeMap, HashMap};
@@ -154,6 +155,7 @@ impl<S: Subject> Runner<S> {
             "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
             | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
+            "rewind" => self.rewind(args).await?,
             "retry" => self.retry(args).await?,
             "restart" => self.restart(args).await?,
             "retries" => self.retries(args).await?,
@@ -163,6 +165,8 @@ impl<S: Subject> Runner<S> {
             "inbox" => self.inbox(args).await?,
             "shown" => self.shown(args).await?,
             "stream" => self.stream(args).await?,
+            "streams" => self.streams(args).await?,
+            "record" | "tallies" => self.tally(&verb, args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
     InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
-    StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
+    StreamHead, StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -249,6 +249,10 @@ impl Say<'_> {
     /// A line of a stream.
     pub(crate) fn stream_line(&self, line: &StreamLine) -> String {
         Line::new("line").word(line.number.to_string()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
+    }
+
+    pub(crate) fn stream_head(&self, head: &StreamHead) -> String {
+        Line::new("stream").word(&head.name).pair("lines", head.lines).pair("at", self.at(head.at)).end()
     }
 
     /// A job that a worker has rescued.
@@ -611,6 +615,10 @@ fn run_line(run: &RunLine) -> String {
         .count("entries", run.entries)
         .count("arrived", run.arrived)
         .maybe("paused-by", run.paused.as_ref().map(|pause| &pause.actor))
+        .maybe(
+            "forked-from",
+            run.origin.as_ref().map(|origin| format!("{}/{}/{}", origin.run, origin.chapter, origin.at)),
+        )
         .end()
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::graph::GraphLimits;
 use crate::retry::RetryPolicy;
 
 /// Failures after which a job is dead. With the back-off below that is about 33 hours: it survives
@@ -79,6 +80,10 @@ pub const MAP_CONCURRENCY: u32 = 100;
 /// How long after its instant a tick of a schedule is in time: a restart is no outage.
 pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 
+/// How often a worker hands over what it has counted: an open page of charts is not far behind, and the store hears of it
+/// six times a minute.
+pub const RECORD: Duration = Duration::from_secs(10);
+
 /// How often a worker looks for schedules that others have made or changed.
 pub const SCHEDULE_LOOK: Duration = Duration::from_secs(5);
 /// How often a worker says that its code still has its schedules.
@@ -141,12 +146,29 @@ pub fn table() -> Vec<DefaultLine> {
         line("enqueue, turn", format!("{} MiB", limits::BATCH_BYTES_MAX >> 20), "short transactions"),
         line(
             "graph",
-            format!("{} nodes, {} edges", limits::GRAPH_NODES_MAX, limits::GRAPH_EDGES_MAX),
+            format!(
+                "{} nodes, {} edges, graphs inside graphs {} deep, lists of {} elements",
+                GraphLimits::default().nodes,
+                GraphLimits::default().edges,
+                GraphLimits::default().depth,
+                GraphLimits::default().elements,
+            ),
             "1→10,000→1 fits",
         ),
         line(
+            "the most that `Client::with_graph_limits` takes",
+            format!(
+                "{} nodes, {} edges, {} deep, {} elements",
+                GraphLimits::HIGHEST.nodes,
+                GraphLimits::HIGHEST.edges,
+                GraphLimits::HIGHEST.depth,
+                GraphLimits::HIGHEST.elements,
+            ),
+            "an enqueue is one transaction, a view one answer",
+        ),
+        line(
             "elements of a map at work at once",
-            format!("{MAP_CONCURRENCY}, at most {} of {}", limits::MAP_CONCURRENCY_MAX, limits::MAP_ELEMENTS_MAX),
+            format!("{MAP_CONCURRENCY}, at most {}", limits::MAP_CONCURRENCY_MAX),
             "as many as a worker has slots",
         ),
         line(

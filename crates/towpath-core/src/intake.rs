@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::graph::{NewGraph, PreparedGraph};
+use crate::graph::{GraphLimits, NewGraph, PreparedGraph};
 use crate::id::{GraphId, JobId};
 use crate::payload::Payload;
 
@@ -32,10 +32,11 @@ impl Intake {
     ///
     /// # Errors
     /// What is wrong with it, for whoever sent it: it will not get better.
-    pub fn read(input: &Payload) -> Result<Self, String> {
+    pub fn read(input: &Payload, limits: &GraphLimits) -> Result<Self, String> {
         match serde_json::from_slice::<Sent<'_>>(&input.bytes).map_err(|e| e.to_string())? {
             Sent::Graph { id, graph } => {
-                let graph = NewGraph::from_json(graph.get(), id).and_then(NewGraph::prepare);
+                let graph =
+                    NewGraph::from_json_within(graph.get(), id, limits).and_then(|graph| graph.prepare_within(limits));
                 Ok(Self::Graph(Box::new(graph.map_err(|e| e.to_string())?)))
             }
             Sent::Cancel { job, actor, reason } => Ok(Self::Cancel { job, actor, reason }),
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Intake, String> {
-        Intake::read(&Payload::json_bytes(text.as_bytes().to_vec()))
+        Intake::read(&Payload::json_bytes(text.as_bytes().to_vec()), &GraphLimits::default())
     }
 
     const ID: &str = "018bcfe5-6800-7000-8000-000000000007";

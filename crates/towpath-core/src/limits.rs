@@ -20,10 +20,15 @@ pub const BATCH_BYTES_MAX: usize = 16 << 20;
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
 /// Largest log of an attempt, in bytes: its head and its tail.
 pub const LOG_BYTES_MAX: usize = 64 << 10;
-/// Most nodes of a graph; the hidden `end` is not counted.
+/// Most nodes of a graph, unless the client has another limit ([`GraphLimits`](crate::GraphLimits)); the hidden `end` is not
+/// counted.
 pub const GRAPH_NODES_MAX: usize = 20_000;
-/// Most edges of a graph; those to the hidden `end` are not counted.
+/// Most edges of a graph, unless the client has another limit; those to the hidden `end` are not counted.
 pub const GRAPH_EDGES_MAX: usize = 100_000;
+/// Most nodes that a client may allow: an enqueue is one transaction, and a view of the graph one answer.
+pub const GRAPH_NODES_CEILING: usize = 100_000;
+/// Most edges that a client may allow.
+pub const GRAPH_EDGES_CEILING: usize = 1_000_000;
 /// Most jobs in one claim.
 pub const CLAIM_MAX: u16 = 2_048;
 /// Most outcomes in one turn.
@@ -64,6 +69,12 @@ pub const TICKS_LOOK_MAX: usize = 100;
 pub const SCHEDULE_LOOK_MAX: u32 = 100;
 /// Spans of skipped ticks that are kept of a schedule: the newest.
 pub const SCHEDULE_SPANS_KEPT: usize = 20;
+/// Records of what was counted that are taken at a time.
+pub const RECORDS_MAX: usize = 1_000;
+/// Tallies that are listed at most: a day in quarters of an hour, of 500 kinds and queues.
+pub const TALLIES_MAX: u32 = 50_000;
+/// Streams of one run that are listed.
+pub const STREAMS_MAX: u32 = 100;
 /// Jobs that a schedule remembers to have minted: the newest.
 pub const SCHEDULE_MINTED_KEPT: usize = 10;
 /// Up to how many skipped ticks are counted one by one; of more, this many and "or more" is known.
@@ -78,12 +89,16 @@ pub const RETRIES_LOOK_MAX: u32 = 100;
 pub const SWEEP_GRAPHS_MAX: u32 = 1_000;
 /// Nodes and edges of them, one graph at least: some tenths of a second of a server's time.
 pub const SWEEP_SIZE_MAX: u32 = 50_000;
-/// Most elements of a list that a node goes through.
+/// Most elements of a list that a node goes through, unless the worker's client has another limit.
 pub const MAP_ELEMENTS_MAX: usize = 20_000;
+/// Most elements that a client may allow: what they leave must still fit into one output.
+pub const MAP_ELEMENTS_CEILING: usize = 100_000;
 /// Most elements of such a node at work at once: each of them is part of what its run is rebuilt from.
 pub const MAP_CONCURRENCY_MAX: u32 = 1_000;
-/// How deep graphs may stand inside graphs.
+/// How deep graphs may stand inside graphs, unless the client has another limit.
 pub const GRAPH_DEPTH_MAX: usize = 8;
+/// How deep a client may allow them to stand: each is read and judged within the one before.
+pub const GRAPH_DEPTH_CEILING: usize = 32;
 
 /// Longest expression of a condition, in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 1 << 10;

@@ -22,11 +22,13 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod schedule;
 mod settle;
 mod signal;
 mod start;
 mod tables;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod transact;
@@ -51,6 +53,7 @@ use crate::store::{
     ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult, StreamLine, Suspects,
     Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
+use crate::tally::Record;
 use crate::time::Timestamp;
 use tables::Tables;
 
@@ -224,6 +227,10 @@ impl Store for MemoryStore {
 
     fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
         Box::pin(async move { self.write("write schedules", |tx| Ok(tx.write_schedules(writes))) })
+    }
+
+    fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>> {
+        Box::pin(async move { self.write("record", |tx| tx.record(&records)) })
     }
 
     fn hints(&self) -> HintStream {

@@ -5,6 +5,7 @@
 //! nothing that follows from a completion leaves the process before the completion is on disk, and who won a race is
 //! history. There is no IO here, no clock and no runtime.
 
+mod carried;
 mod entry;
 mod history;
 mod inbox;
@@ -15,6 +16,7 @@ mod record;
 mod tests;
 mod waker;
 
+pub use carried::{Carried, Cut, CutFrom, CutRefusal, Kept, Rewind, Seed};
 pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use inbox::Unfit;
@@ -149,9 +151,12 @@ impl<T> Live<T> {
     }
 
     fn replay(&mut self) -> Result<(), Interrupt> {
+        let mut state = self.ops.lock();
+        state.replays &= !state.record.is_at_end_of_carried();
+        drop(state);
         let mut ended = self.poll_root()?;
         self.is_fresh = false;
-        self.ops.lock().take_lines()?;
+        self.lines.extend(self.ops.lock().take_lines()?);
         loop {
             let Some(next) = self.ops.lock().record.deliveries.pop_front() else { break };
             let missed = |how| Interrupt::Mismatch(self.ops.lock().record.missed(next.pos, how));
@@ -163,7 +168,7 @@ impl<T> Live<T> {
             }
             let mut state = self.ops.lock();
             // What a line that was committed alone has caused may not be on disk: from here on it is no replay any more.
-            let is_frontier = next.alone && state.record.is_at_its_end();
+            let is_frontier = next.alone && state.record.is_at_its_end() || state.record.is_at_end_of_carried();
             state.replays &= !is_frontier;
             drop(state);
             ended = self.deliver(next.pos, next.at, next.outcome)?.1;
@@ -183,8 +188,14 @@ impl<T> Live<T> {
     }
 
     /// The line of a piece that is committed alone.
-    pub fn line_alone(pos: Pos, op: Ident, at: Timestamp, outcome: Outcome) -> Entry {
-        Entry::Done { pos, op, at, outcome, arrival: None, alone: true }
+    pub fn line_alone(pos: Pos, op: Ident, at: Timestamp, outcome: Outcome, next: Pos) -> Entry {
+        let next = carried::is_failure(op.kind, &outcome).then_some(next);
+        Entry::Done { pos, op, at, outcome, arrival: None, alone: true, next }
+    }
+
+    /// The place of the operation that is built next.
+    pub fn next(&self) -> Pos {
+        self.ops.lock().next()
     }
 
     /// The instant of something that the function is told now: time never goes back for it.
@@ -258,7 +269,7 @@ impl<T> Live<T> {
         if !self.has_begun {
             self.has_begun = true;
             let at = self.ops.began_at();
-            pass.entries.push(Entry::Began { at, version: self.version, input: None });
+            pass.entries.push(Entry::Began { at, version: self.version, input: None, carried: None });
         }
         if std::mem::take(&mut self.is_fresh) {
             pass.ended = self.poll_root()?;
@@ -271,13 +282,14 @@ impl<T> Live<T> {
                 break;
             }
             let Some((pos, outcome, arrival)) = self.next_completion(now)? else { break };
-            let at = self.at(now);
+            let (at, next) = (self.at(now), self.next());
             bytes += 128 + outcome.json().len();
             let (ident, ended) = self.deliver(pos, at, outcome.clone())?;
             if let Some(op) = ident {
                 count += 1;
                 pass.must_commit = true;
-                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival, alone: false });
+                let next = carried::is_failure(op.kind, &outcome).then_some(next);
+                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival, alone: false, next });
             }
             pass.ended = ended;
             pass.entries.extend(self.ops.lock().take_lines()?);

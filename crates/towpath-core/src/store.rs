@@ -38,17 +38,18 @@ pub use error::{StoreError, StoreErrorKind};
 pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
-    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail, JobFilter,
-    JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, VersionLine, WorkerLine,
+    AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
+    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, TallyLine,
+    TallyQuery, VersionLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
-pub use show::{Showing, Shown, StreamLine};
+pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
-pub use start::{Start, Taken};
+pub use start::{Fork, ForkedFrom, Start, Taken};
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
@@ -66,6 +67,7 @@ use crate::id::{GraphId, JobId};
 use crate::name::{RunId, ScheduleName};
 use crate::payload::Payload;
 use crate::schedule::ScheduleWrite;
+use crate::tally::Record;
 
 /// A boxed future, so that a store can be used as `Arc<dyn Store>`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -173,6 +175,13 @@ pub trait Store: Send + Sync + 'static {
     /// Changes schedules, each if its revision is still the one that was read, and enqueues what it mints; an answer for each,
     /// in order. One transaction; each is written or stale alone.
     fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>>;
+
+    /// Adds what a worker has counted to what is there, by the minute and by the quarter of an hour, and deletes what is too old to
+    /// be kept. Atomic. Not idempotent: one whose answer is lost is not to be asked again, or it counts twice.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`]: more than [`RECORDS_MAX`](crate::limits::RECORDS_MAX) records.
+    fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>>;
 
     /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.

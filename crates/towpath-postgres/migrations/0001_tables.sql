@@ -164,7 +164,8 @@ create table towpath.run (
   chapter int not null,
   entries int not null,
   id text collate "C" not null unique,
-  paused text
+  paused text,
+  origin text
 ) with (fillfactor = 70);
 
 create table towpath.entry (
@@ -207,7 +208,7 @@ create index arrival_prune on towpath.arrival (prune_at, seq) where prune_at is 
 create table towpath.graph (
   graph bigint primary key,
   id uuid not null unique,
-  name text not null,
+  name text collate "C" not null,
   rules text,
   codec smallint,
   input bytea,
@@ -226,6 +227,7 @@ create table towpath.graph (
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
 create index graph_restarts on towpath.graph (restart_of, graph) where restart_of is not null;
+create index graph_named on towpath.graph (name, graph);
 create index graph_open on towpath.graph (graph) where "end" is null;
 create index graph_other on towpath.graph ("end", graph) where "end" <> 0;
 create index graph_prune on towpath.graph (prune_at) where prune_at is not null;
@@ -332,6 +334,16 @@ create table towpath.lease (
   worker bigint primary key,
   until_at bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.
+create table towpath.tally (
+  at bigint not null,
+  width smallint not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
+  body text not null,
+  primary key (width, at, queue, kind)
+) with (fillfactor = 50);
 
 -- Queues that nobody claims from. Read by every turn, so there is nothing in it but while people hold something back.
 create table towpath.pause (

@@ -1,5 +1,6 @@
 -- Graphs that ended otherwise than by success, newest first.
--- $1 bigint only before this key (null for the start), $2 int limit, $3 smallint end.
+-- $1 bigint only before this key (null for the start), $2 int limit, $3 smallint end, $4 text name (null for
+-- all).
 -- Returns key, id, name, end, stop (reason), nodes, created_at, ended_at (us), generation, restart_of
 -- (id), undo_rank, and counts if there is a rank, by key, descending. No locks.
 -- Index: graph (end, graph), stop (graph).
@@ -8,5 +9,6 @@ select g.graph as key, g.id, g.name, g."end", s.reason as stop, g.nodes, g.creat
 from towpath.graph g left join towpath.stop s on s.graph = g.graph
 where g."end" = $3::smallint and g."end" <> 0
   and ($1::bigint is null or g.graph < $1::bigint) and s.reason is distinct from 2
+  and ($4::text is null or g.name = $4::text)
 order by g.graph desc
 limit $2::int

@@ -1,7 +1,7 @@
 -- One job with everything about it.
 -- $1 uuid id. Returns what `job_list` returns, then codec, input, rules, deadline (us), tags, headers, cause,
 -- output_codec, output, blocked, worker (incarnation), cancel, run (id),
--- chapter, entries, arrived (count), paused (JSON). No locks.
+-- chapter, entries, arrived (count), paused (JSON), origin (JSON). No locks.
 -- Index: job (id), ended (job), running (job), later (job), blocked (job), ready (lane, turnout, seq), ready (job),
 -- node (job), job (key), lane (lane), graph (graph), stop (graph), output (job), worker (worker), run (job),
 -- arrival (run, seq).
@@ -10,7 +10,7 @@ select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.fa
   l.version, s.parked, j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, s.cause, o.codec as output_codec,
   o.bytes as output, s.blocked, w.incarnation as worker, s.cancel,
   u.id as run, u.chapter, u.entries, (select count(*) from towpath.arrival a where a.run = u.id) as arrived,
-  u.paused
+  u.paused, u.origin
 from towpath.standing s
 join towpath.job j on j.key = s.key
 join towpath.lane l on l.lane = s.lane

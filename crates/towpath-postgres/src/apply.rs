@@ -53,6 +53,9 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
             Change::PauseRun { run } => answers.push(orders.pause_run(run).await?),
             Change::ResumeRun { run } => answers.push(orders.resume_run(run).await?),
+            Change::RetryRun { job, from, chapter, first, kept } => {
+                answers.push(orders.retry_run(*job, from, *chapter, (first, kept)).await?);
+            }
             Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
             Change::Rearm { graph, generation, nodes, holding, undone } => {
                 answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone)).await?);

@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 use towpath_core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine,
-    StoreResult, VersionLine, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
+    GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
-    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable,
+    NodeCounters, NodeName, Queue, Role, RunId, State, Timestamp, VerdictTable, limits,
 };
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop};
+use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop, stored};
 use crate::session::Session;
 use crate::store::PostgresStore;
+use crate::tally;
 
 impl Inspect for PostgresStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -63,19 +64,9 @@ impl Inspect for PostgresStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        self.read("list graphs", move |session| async move {
-            let (after, limit) = (&page.after, &length(page));
-            let rows = match filter {
-                GraphFilter::Open => session.run(Query::GraphListOpen, &[after, limit]).await?,
-                GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
-                    session.run(Query::GraphListOther, &[after, limit, &end.code()]).await?
-                }
-                GraphFilter::All => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &None::<i16>]).await?,
-                GraphFilter::Ended(end) => {
-                    session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &Some(end.code())]).await?
-                }
-            };
-            rows.iter().map(graph_line).collect()
+        self.read("list graphs", move |session| {
+            let filter = filter.clone();
+            async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
     }
 
@@ -101,6 +92,26 @@ impl Inspect for PostgresStore {
             };
             rows.iter().map(line).collect()
         })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        self.read("list streams", move |session| {
+            let run = run.clone();
+            async move {
+                let (past, most) = (Showing::PASSING.to_string(), stored(limits::STREAMS_MAX));
+                let rows = session.run(Query::StreamList, &[&run.as_str(), &past, &most]).await?;
+                let head = |row: &Row| {
+                    let at = Timestamp::from_micros(row.try_get(2)?);
+                    Ok(StreamHead { name: row.try_get(0)?, lines: number(row, 1)?, at })
+                };
+                rows.iter().map(head).collect()
+            }
+        })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        let query = Arc::new(query);
+        self.read("list tallies", move |session| tally::list(session, Arc::clone(&query)))
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -308,6 +319,7 @@ fn run_line(row: &Row) -> Result<Option<RunLine>, Fault> {
         entries: count(row.try_get("entries")?),
         arrived: u32::try_from(row.try_get::<_, i64>("arrived")?).unwrap_or(u32::MAX),
         paused: parsed(row.try_get("paused")?),
+        origin: parsed(row.try_get("origin")?),
     }))
 }
 
@@ -344,6 +356,24 @@ fn compensation(row: &Row) -> Result<Option<Compensation>, Fault> {
     let rank = row.try_get::<_, Option<i32>>("undo_rank")?.map(count);
     let read = Compensation::of_stored(rank, row.try_get("counts")?);
     read.map_err(|e| Fault::corrupt("show a graph", format!("its counts: {e}")))
+}
+
+/// Starts from what there is least of: open graphs, those of an end other than success, those of a name, else all.
+async fn graphs(session: &Session, filter: &GraphFilter, page: Page) -> Result<Vec<Row>, Fault> {
+    let (after, limit) = (&page.after, &length(page));
+    let name = &filter.name.as_ref().map(GraphName::as_str);
+    let end = match filter.standing {
+        GraphStanding::Open => return session.run(Query::GraphListOpen, &[after, limit, name]).await,
+        GraphStanding::Ended(end) if end != GraphEnd::Succeeded => {
+            return session.run(Query::GraphListOther, &[after, limit, &end.code(), name]).await;
+        }
+        GraphStanding::Ended(end) => Some(end.code()),
+        GraphStanding::Any => None,
+    };
+    match name {
+        Some(name) => session.run(Query::GraphListNamed, &[after, limit, name, &end]).await,
+        None => session.run(Query::GraphList, &[after, limit, &None::<Uuid>, &end]).await,
+    }
 }
 
 async fn graph_row(session: &Session, id: GraphId) -> Result<Option<Row>, Fault> {

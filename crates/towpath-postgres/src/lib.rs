@@ -31,6 +31,7 @@ mod release;
 mod requeue;
 mod rescue;
 mod retry;
+mod rewind;
 mod rows;
 mod runs;
 mod schedule;
@@ -41,6 +42,7 @@ mod start;
 mod steps;
 mod store;
 mod straight;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod told;

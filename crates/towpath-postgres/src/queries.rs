@@ -133,8 +133,9 @@ queries! {
     GraphEdges = "graph_edges" (INT8);
     GraphInput = "graph_input" (UUID);
     GraphList = "graph_list" (INT8, INT4, UUID, INT2);
-    GraphListOpen = "graph_list_open" (INT8, INT4);
-    GraphListOther = "graph_list_other" (INT8, INT4, INT2);
+    GraphListNamed = "graph_list_named" (INT8, INT4, TEXT, INT2);
+    GraphListOpen = "graph_list_open" (INT8, INT4, TEXT);
+    GraphListOther = "graph_list_other" (INT8, INT4, INT2, TEXT);
     GraphNodes = "graph_nodes" (INT8);
     HandBack = "hand_back" (INT8_ARRAY);
     HandBackLock = "hand_back_lock" (INT8, INT8_ARRAY);
@@ -217,8 +218,16 @@ queries! {
     ShapeGraph = "shape_graph" (UUID);
     ShapeNodes = "shape_nodes" (INT8);
     StopReplace = "stop_replace" (INT8, INT2, INT8, TEXT, TEXT);
+    TallyDelete = "tally_delete" (INT2, INT8);
+    TallyList = "tally_list" (INT2, INT8, TEXT, TEXT, INT4);
+    TallyLock = "tally_lock" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    TallyPut = "tally_put" (INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
+    ForkCopy = "fork_copy" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT8, INT2, BYTEA, INT8, TEXT);
+    ForkHold = "fork_hold" (UUID);
+    ForkLook = "fork_look" (INT8, INT4, INT4, INT4_ARRAY);
     GraphContent = "graph_content" (UUID);
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
@@ -228,6 +237,7 @@ queries! {
     RunPause = "run_pause" (INT8, TEXT);
     RunResume = "run_resume" (TEXT_ARRAY, INT8);
     RunReplace = "run_replace" (INT8);
+    RunRewind = "run_rewind" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT2, BYTEA, INT8, TEXT);
     RunStands = "run_stands" (TEXT);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);

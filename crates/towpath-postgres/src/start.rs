@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::enqueue::{Written, enqueue_part, known_jobs};
 use crate::error::Fault;
 use crate::queries::Query;
+use crate::rewind;
 use crate::session::Session;
 use crate::signal;
 use crate::store::Inner;
@@ -25,7 +26,7 @@ pub(crate) async fn start(
     let (Ok(()), Some(run)) = (start.check(), &start.job.run) else {
         return Ok(start.check().map(|()| Placed::Inserted));
     };
-    let Start { job, taken, signal } = start;
+    let Start { job, taken, signal, fork } = start;
     // No worker parks it, or ends it with this unread, from here on.
     signal::lock(session, &[run.as_str()]).await?;
     // One that is sent again, its signal with it, was carried out as a whole.
@@ -48,10 +49,21 @@ pub(crate) async fn start(
             _ => return enqueued(inner, session, now, start, written).await,
         }
     }
-    match send(session, now, signal.as_ref(), written).await? {
-        Ok(()) => enqueued(inner, session, now, start, written).await,
-        Err(refusal) => Ok(Err(refusal)),
+    let of = match fork {
+        Some(fork) => match rewind::hold(session, fork).await? {
+            Ok(of) => Some((of, fork)),
+            Err(refusal) => return Ok(Err(refusal)),
+        },
+        None => None,
+    };
+    if let Err(refusal) = send(session, now, signal.as_ref(), written).await? {
+        return Ok(Err(refusal));
     }
+    let placed = enqueued(inner, session, now, start, written).await?;
+    if let (Some((of, fork)), Ok(Placed::Inserted)) = (of, &placed) {
+        rewind::copy(session, now, of, job.id, fork).await?;
+    }
+    Ok(placed)
 }
 
 async fn enqueued(

@@ -15,6 +15,7 @@ use towpath_core::store::{
     RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine, Suspects, Transact,
     Transacted, Turn, TurnReply, Upstream, Wanted,
 };
+use towpath_core::tally::Record;
 use towpath_core::{
     GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
     Timestamp,
@@ -30,7 +31,8 @@ use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
 use crate::{
-    apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, schedule, signal, transact, turn,
+    apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, schedule, signal, tally, transact,
+    turn,
 };
 
 /// How a store uses its database.
@@ -543,6 +545,10 @@ impl Store for PostgresStore {
 
     fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
         self.verb("write schedules", |inner| &inner.client, writes, schedule::write)
+    }
+
+    fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>> {
+        self.verb("record", |inner| &inner.client, records, tally::record)
     }
 
     fn hints(&self) -> HintStream {

@@ -137,13 +137,15 @@ create table attempt (
     primary key (job, attempt)
 ) strict, without rowid;
 
--- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it.
+-- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it,
+-- `origin` that of where it was forked from.
 create table run (
     job integer primary key,
     id text not null,
     chapter integer not null,
     entries integer not null,
-    paused text
+    paused text,
+    origin text
 ) strict;
 create unique index run_id on run (id);
 
@@ -207,6 +209,7 @@ create table graph (
 ) strict;
 create unique index graph_id on graph (id);
 create index graph_restarts on graph (restart_of, graph) where restart_of is not null;
+create index graph_named on graph (name, graph);
 create index graph_open on graph (graph) where "end" is null;
 create index graph_other on graph ("end", graph) where "end" <> 0;
 create index graph_prune on graph (prune_at, graph) where prune_at is not null;
@@ -314,6 +317,16 @@ create table lease (
     worker integer primary key,
     until_at integer not null
 ) strict;
+
+-- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.
+create table tally (
+    width integer not null,
+    at integer not null,
+    queue text not null,
+    kind text not null,
+    body text not null,
+    primary key (width, at, queue, kind)
+) strict, without rowid;
 
 -- Queues that nobody claims from.
 create table pause (

@@ -2,7 +2,8 @@
 -- ?1 id bytes, ?2 the code of the stop that prunes.
 -- Returns the columns of job_line, then codec, input, rules, deadline, tags, headers, cause, codec and bytes of
 -- the output, incarnation and cancel while it runs with a handler, why it is blocked, id, chapter, entries and
--- how many arrivals of its run, who has paused it (JSON); one row or none.
+-- how many arrivals of its run, who has paused it (JSON), where it was
+-- forked from (JSON); one row or none.
 -- Index: job (id), job (key), lane (lane), ended (job), running (job), blocked (job), later (job),
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph), output (job), worker (worker),
 -- run (job), arrival (run, seq).
@@ -12,7 +13,7 @@ select
     j.codec, j.input, j.rules, j.deadline, j.tags, j.headers, e.cause, o.codec, o.bytes,
     w.incarnation, r.cancel, b.reason,
     u.id, u.chapter, u.entries, (select count(*) from arrival a where a.run = u.id),
-    u.paused
+    u.paused, u.origin
 from job j
 join job_line l on l.key = j.key
 left join ended e on e.job = j.key

@@ -24,6 +24,9 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::Edit { job, edit } => tx.edit(*job, edit)?,
             Change::Pause { queue } => tx.pause(queue, order)?,
             Change::Unpause { queue } => tx.unpause(queue)?,
+            Change::RetryRun { job, from, chapter, first, kept } => {
+                tx.retry_run(*job, from, *chapter, (first, kept))?
+            }
             Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
             Change::Rearm { graph, generation, nodes, holding, undone } => {
                 tx.rearm(*graph, *generation, nodes, (holding, undone))?

@@ -4,12 +4,12 @@ use rusqlite::{Row, params};
 use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine, StateCounts,
-    StopLine, StoreResult, VersionLine, WorkerLine,
+    GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
-    RunId, State, StopReason, VerdictTable,
+    RunId, State, StopReason, VerdictTable, limits,
 };
 
 use crate::db::Db;
@@ -17,6 +17,7 @@ use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows;
 use crate::store::SqliteStore;
+use crate::tally;
 
 impl Inspect for SqliteStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -48,11 +49,19 @@ impl Inspect for SqliteStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        Box::pin(async move { self.read("list graphs", |db| graphs(db, filter, page)) })
+        Box::pin(async move { self.read("list graphs", |db| graphs(db, &filter, page)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
         Box::pin(async move { self.read("list queues", queues) })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        Box::pin(async move { self.read("list streams", |db| streams(db, &run)) })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        Box::pin(async move { self.read("list tallies", |db| tally::list(db, &query)) })
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -131,7 +140,8 @@ fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
     let Some(id) = row.get::<_, Option<String>>(29)? else { return Ok(None) };
     let (chapter, entries, arrived) = (row.get(30)?, row.get(31)?, row.get(32)?);
     let paused = rows::pause(row, 33)?;
-    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused }))
+    let origin = rows::json(row, 34, |text| serde_json::from_str(text))?;
+    Ok(Some(RunLine { id: RunId::from_stored(&id), chapter, entries, arrived, paused, origin }))
 }
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
@@ -270,15 +280,21 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
     Ok(Some(GraphDetail { line, input, rules, stopped, restarts, nodes, edges }))
 }
 
-fn graphs(db: &mut Db<'_>, filter: GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {
+/// Starts from what there is least of: open graphs, those of an end other than success, those of a name, else all.
+fn graphs(db: &mut Db<'_>, filter: &GraphFilter, page: Page) -> Result<Vec<GraphLine>, Fault> {
     let (from, prune, most) = (before(page), StopReason::Prune.code(), length(page));
-    match filter {
-        GraphFilter::Open => db.all(Query::GraphListOpen, params![from, prune, most], graph_line),
-        GraphFilter::Ended(end) if end != GraphEnd::Succeeded => {
-            db.all(Query::GraphListOther, params![from, end.code(), prune, most], graph_line)
+    let name = filter.name.as_ref().map(GraphName::as_str);
+    let end = match filter.standing {
+        GraphStanding::Open => return db.all(Query::GraphListOpen, params![from, name, prune, most], graph_line),
+        GraphStanding::Ended(end) if end != GraphEnd::Succeeded => {
+            return db.all(Query::GraphListOther, params![from, end.code(), prune, most, name], graph_line);
         }
-        GraphFilter::All => db.all(Query::GraphList, params![from, None::<i16>, prune, most], graph_line),
-        GraphFilter::Ended(end) => db.all(Query::GraphList, params![from, end.code(), prune, most], graph_line),
+        GraphStanding::Ended(end) => Some(end.code()),
+        GraphStanding::Any => None,
+    };
+    match name {
+        Some(name) => db.all(Query::GraphListNamed, params![from, end, prune, most, name], graph_line),
+        None => db.all(Query::GraphList, params![from, end, prune, most], graph_line),
     }
 }
 
@@ -296,6 +312,12 @@ fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
                 None => None,
             },
         })
+    })
+}
+
+fn streams(db: &mut Db<'_>, run: &RunId) -> Result<Vec<StreamHead>, Fault> {
+    db.all(Query::StreamList, params![run.as_str(), Showing::PASSING.to_string(), limits::STREAMS_MAX], |row| {
+        Ok(StreamHead { name: row.get(0)?, lines: count(row, 1)?, at: rows::instant(row, 2)? })
     })
 }
 

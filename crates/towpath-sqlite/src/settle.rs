@@ -178,7 +178,7 @@ impl Tx<'_, '_> {
     }
 
     /// Lets a run's next chapter have an empty journal. The one before is kept, older ones go.
-    fn next_chapter(&mut self, job: i64, old: RunHead) -> Result<RunHead, Fault> {
+    pub(crate) fn next_chapter(&mut self, job: i64, old: RunHead) -> Result<RunHead, Fault> {
         self.db.run(Query::EntryDeleteOld, params![job, old.chapter])?;
         let run = RunHead { chapter: old.chapter + 1, entries: 0, ..old };
         self.db.run(Query::RunRenew, params![job, run.chapter])?;

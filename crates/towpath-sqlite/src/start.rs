@@ -14,7 +14,7 @@ impl Tx<'_, '_> {
         if let Err(refusal) = start.check() {
             return Ok(Err(refusal));
         }
-        let Start { job, taken, signal } = start;
+        let Start { job, taken, signal, fork } = start;
         // One that is sent again, its signal with it, was carried out as a whole.
         if self.db.maybe(Query::JobFind, [&job.id.as_bytes()[..]], |_| Ok(()))?.is_some() {
             return self.enqueue_job(job);
@@ -32,9 +32,15 @@ impl Tx<'_, '_> {
             // It says which job has the id.
             _ => return self.enqueue_job(job),
         }
-        match self.send(signal.as_ref())? {
-            Ok(()) => self.enqueue_job(job),
-            Err(refusal) => Ok(Err(refusal)),
+        if let Err(refusal) = self.send(signal.as_ref())? {
+            return Ok(Err(refusal));
+        }
+        let placed = self.enqueue_job(job)?;
+        match fork {
+            Some(fork) if placed == Ok(Placed::Inserted) && !self.fork(job.id, fork)? => {
+                Ok(Err(Refusal::JournalGone { run: fork.origin.run.clone() }))
+            }
+            _ => Ok(placed),
         }
     }
 

@@ -11,6 +11,7 @@ use towpath_core::store::{
     Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream,
     Wanted,
 };
+use towpath_core::tally::{Record, check};
 use towpath_core::{
     GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
 };
@@ -23,7 +24,8 @@ use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
 use crate::tx::Tx;
 use crate::{
-    apply, content, enqueue, extend, migrate, prune, read, recount, rescue, retry, schedule, signal, transact, turn,
+    apply, content, enqueue, extend, migrate, prune, read, recount, rescue, retry, schedule, signal, tally, transact,
+    turn,
 };
 
 /// A store in one SQLite file. Clones share it.
@@ -262,6 +264,15 @@ impl Store for SqliteStore {
     fn write_schedules(&self, writes: Vec<ScheduleWrite>) -> BoxFuture<'_, StoreResult<Vec<ScheduleWritten>>> {
         let write = move |tx: &mut Tx<'_, '_>| schedule::write(tx, &writes);
         Box::pin(self.core.submit("write schedules", Commit::Durable, write))
+    }
+
+    fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>> {
+        Box::pin(async move {
+            check(&records)?;
+            let write = move |tx: &mut Tx<'_, '_>| tally::record(tx, &records);
+            // Figures for charts: they may be lost with the power.
+            self.core.submit("record", Commit::Lazy, write).await
+        })
     }
 
     fn hints(&self) -> HintStream {

@@ -189,11 +189,15 @@ fn unnamed(response: &Response) -> Option<Code> {
         200..=399 => None,
         413 => Some(Code::TooLarge),
         415 => Some(Code::UnsupportedMediaType),
-        400..=499 if response.headers().get(header::CONTENT_TYPE).is_none_or(|of| of != "application/json") => {
-            Some(Code::Invalid)
-        }
+        400..=499 if !is_ours(response) => Some(Code::Invalid),
         _ => None,
     }
+}
+
+/// Whether it is an answer or a page of ours, which says itself what is wrong.
+fn is_ours(response: &Response) -> bool {
+    let of_type = response.headers().get(header::CONTENT_TYPE).and_then(|of| of.to_str().ok()).unwrap_or_default();
+    of_type == "application/json" || of_type.starts_with("text/html")
 }
 
 #[cfg(test)]

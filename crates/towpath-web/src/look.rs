@@ -1,13 +1,21 @@
 //! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
 
+pub(crate) mod child;
+pub(crate) mod tallies;
+pub(crate) mod versions;
+
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use towpath::core::store::{GraphFilter, JobDetail, JobFilter, JobLine, JobShape, Page, Showing, Shown, WorkerLine};
-use towpath::core::{Incarnation, RunId, State};
+use towpath::core::schedule::StoredSchedule;
+use towpath::core::store::{
+    GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, WorkerLine,
+};
+use towpath::core::{GraphName, Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Lines of a list, if not asked otherwise, and at most.
 pub(crate) const LIMIT: u32 = 50;
@@ -46,6 +54,28 @@ impl PageQuery {
             .ok()
             .filter(|limit| (1..=LIMIT_MAX).contains(limit))
             .ok_or_else(|| Problem::invalid(format!("limit: {:?} is no number from 1 to {LIMIT_MAX}", self.limit)))
+    }
+}
+
+/// Which part of a list that goes by names.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NamedQuery {
+    pub(crate) after: String,
+    pub(crate) limit: String,
+}
+
+impl NamedQuery {
+    /// The name after which to go on.
+    pub(crate) fn name<N, E: std::fmt::Display>(
+        &self,
+        parse: impl FnOnce(&str) -> Result<N, E>,
+    ) -> Result<Option<N>, Problem> {
+        (!self.after.is_empty()).then(|| parse(&self.after)).transpose().map_err(in_field("after"))
+    }
+
+    pub(crate) fn limit(&self) -> Result<u32, Problem> {
+        PageQuery { after: String::new(), limit: self.limit.clone() }.limit()
     }
 }
 
@@ -101,14 +131,19 @@ fn states(word: &str) -> Result<Vec<Option<State>>, Problem> {
     Ok(of_word)
 }
 
-/// Which graphs.
-pub(crate) fn graph_filter(word: &str) -> Result<GraphFilter, Problem> {
+/// Which graphs; what is empty says nothing.
+pub(crate) fn graph_filter(name: &str, state: &str) -> Result<GraphFilter, Problem> {
+    let name = (!name.is_empty()).then(|| GraphName::new(name)).transpose().map_err(in_field("name"))?;
+    Ok(GraphFilter { name, standing: standing(state)? })
+}
+
+fn standing(word: &str) -> Result<GraphStanding, Problem> {
     Ok(match word {
-        "" => GraphFilter::All,
-        "open" => GraphFilter::Open,
-        "succeeded" => GraphFilter::Ended(GraphEnd::Succeeded),
-        "failed" => GraphFilter::Ended(GraphEnd::Failed),
-        "cancelled" => GraphFilter::Ended(GraphEnd::Cancelled),
+        "" => GraphStanding::Any,
+        "open" => GraphStanding::Open,
+        "succeeded" => GraphStanding::Ended(GraphEnd::Succeeded),
+        "failed" => GraphStanding::Ended(GraphEnd::Failed),
+        "cancelled" => GraphStanding::Ended(GraphEnd::Cancelled),
         other => {
             return Err(Problem::invalid(format!("state: {other:?} is no state of a graph"))
                 .help("one of open, succeeded, failed, cancelled"));
@@ -138,6 +173,13 @@ pub(crate) async fn run(client: &Client, text: &str) -> Result<JobDetail, Proble
     client.inspect().job(job).await?.filter(|detail| detail.run.is_some()).ok_or_else(unknown)
 }
 
+/// A schedule by its name, and the store's clock.
+pub(crate) async fn schedule(client: &Client, name: &str) -> Result<(StoredSchedule, Timestamp), Problem> {
+    let unknown = || Problem::new(Code::NotFound, format!("there is no schedule {name}")).help("they are in the list");
+    let row = client.schedules().get(name).await.map_err(|_| unknown())?.ok_or_else(unknown)?;
+    Ok((row, client.store().schedules(None, 1).await?.now))
+}
+
 /// The workers, and which of them live.
 pub(crate) struct Workers {
     pub(crate) lines: Vec<WorkerLine>,
@@ -164,6 +206,18 @@ impl Workers {
         self.living_of(queue).count()
     }
 
+    /// The queues that living workers serve, each as often as that.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &str> {
+        let living = self.lines.iter().filter(|worker| self.lives(worker));
+        living.flat_map(|worker| worker.queues.iter().map(String::as_str))
+    }
+
+    /// The kinds that living workers serve, by name.
+    pub(crate) fn kinds(&self) -> BTreeSet<&Kind> {
+        let living = self.lines.iter().filter(|worker| self.lives(worker));
+        living.flat_map(|worker| worker.kinds.keys()).filter(|kind| !kind.is_reserved()).collect()
+    }
+
     fn living_of<'a>(&'a self, queue: &'a str) -> impl Iterator<Item = &'a WorkerLine> {
         self.lines.iter().filter(move |worker| self.lives(worker) && worker.queues.iter().any(|q| q == queue))
     }
@@ -179,6 +233,21 @@ impl Workers {
             worker.kinds.is_empty() || worker.kinds.get(&line.kind).is_some_and(|taken| taken.has(line.version))
         })
     }
+}
+
+/// Queues with live work, those that are paused, and those that living workers serve, by name.
+pub(crate) async fn queues(client: &Client, workers: &Workers) -> Result<Vec<QueueLine>, Problem> {
+    let mut lines = client.inspect().queues().await?;
+    let known: BTreeSet<String> = lines.iter().map(|line| line.queue.to_string()).collect();
+    let served = workers.queues().filter(|queue| !known.contains(*queue)).filter_map(|queue| Queue::new(queue).ok());
+    lines.extend(served.collect::<BTreeSet<_>>().into_iter().map(idle));
+    lines.sort_by(|a, b| a.queue.cmp(&b.queue));
+    Ok(lines)
+}
+
+/// A queue in which nothing stands.
+pub(crate) fn idle(queue: Queue) -> QueueLine {
+    QueueLine { queue, ready: 0, later: 0, running: 0, blocked: 0, paused: None }
 }
 
 /// What the clock here says.

@@ -26,13 +26,15 @@ pub enum Action {
     Edit,
     /// Pause queues, schedules and runs, and resume them.
     Pause,
+    /// Run a schedule's job now.
+    Trigger,
     /// Whatever else changes the store.
     Admin,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::View,
         Self::SeePayloads,
         Self::Retry,
@@ -41,6 +43,7 @@ impl Action {
         Self::Signal,
         Self::Edit,
         Self::Pause,
+        Self::Trigger,
         Self::Admin,
     ];
 
@@ -55,6 +58,7 @@ impl Action {
             Self::Signal => "signal",
             Self::Edit => "edit",
             Self::Pause => "pause",
+            Self::Trigger => "trigger schedules",
             Self::Admin => "administer",
         }
     }

@@ -1,13 +1,19 @@
 //! What people do: each an order to the store in the name of who asks. The API and the pages come here.
 
+pub(crate) mod edit;
+pub(crate) mod graph;
+pub(crate) mod many;
+pub(crate) mod steer;
+
 use std::future::IntoFuture;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use towpath::core::store::{Arrival, Change, Delivery, Order};
-use towpath::core::{self, Label, Requeue, RunId};
-use towpath::{Changed, GraphId, JobId, Payload, RetryError, UpdateError};
+use towpath::core::store::{Arrival, Delivery};
+use towpath::core::{Label, RunId};
+use towpath::{Changed, Error, ForkError, GraphId, JobId, Payload, Refusal, RetryError, UpdateError};
 
 use crate::app::Ctx;
 use crate::look;
@@ -41,33 +47,6 @@ pub(crate) async fn terminate_job(ctx: &Ctx, id: JobId, reason: &str) -> Result<
     let reason = checked(reason)?;
     let changed = ctx.app.client.terminate(id, &ctx.user.name, reason).await?;
     changed_job(id, changed, "terminated")
-}
-
-/// Cancels many jobs in one transaction; answers how many it changed anything for.
-pub(crate) async fn cancel_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
-    ctx.allow(Action::Cancel)?;
-    let reason = checked(reason)?;
-    let changes = ids.iter().flat_map(|id| core::cancel_job(*id, &ctx.user.name, reason).changes).collect();
-    apply(ctx, changes, reason).await
-}
-
-/// Puts many jobs back in one transaction; answers how many it could.
-pub(crate) async fn requeue_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
-    ctx.allow(Action::Retry)?;
-    let reason = checked(reason)?;
-    let order = |id: &JobId| core::requeue_job(*id, Requeue::Failed, None, &ctx.user.name, reason).changes;
-    apply(ctx, ids.iter().flat_map(order).collect(), reason).await
-}
-
-/// How many changes were made.
-async fn apply(ctx: &Ctx, changes: Vec<Change>, reason: &str) -> Result<usize, Problem> {
-    if changes.is_empty() {
-        return Ok(0);
-    }
-    let order = Order { actor: ctx.user.name.clone(), reason: reason.to_owned(), changes };
-    let applied = ctx.app.client.store().apply(order).await?;
-    let is_done = |changed: &&Changed| matches!(changed, Changed::Ended | Changed::Asked | Changed::Requeued);
-    Ok(applied.changes.iter().filter(is_done).count())
 }
 
 /// How a job is put back.
@@ -143,6 +122,55 @@ pub(crate) async fn resume_run(ctx: &Ctx, run: &RunId, reason: &str) -> Result<D
     ctx.allow(Action::Pause)?;
     let changed = ctx.app.client.resume_run(run.as_str(), &ctx.user.name, checked(reason)?).await?;
     held_back(run, changed, ("resumed", "it goes on"))
+}
+
+/// From where a run goes on.
+pub(crate) enum GoOn {
+    /// Where it failed.
+    Failed,
+    /// From an operation on.
+    At(u32),
+    /// From its beginning.
+    Beginning,
+}
+
+pub(crate) async fn retry_run(
+    ctx: &Ctx,
+    run: &RunId,
+    reason: &str,
+    from: GoOn,
+    even_succeeded: bool,
+) -> Result<Done, Problem> {
+    ctx.allow(Action::Retry)?;
+    let retry = ctx.app.client.retry_run(run.as_str()).by(&ctx.user.name, checked(reason)?);
+    let retry = match from {
+        GoOn::Failed => retry,
+        GoOn::At(at) => retry.at(at),
+        GoOn::Beginning => retry.from_beginning(),
+    };
+    let retry = if even_succeeded { retry.even_succeeded() } else { retry };
+    match retry.await {
+        Ok(()) => Ok(Done { id: run.to_string(), outcome: "requeued", message: "it goes on".into() }),
+        Err(RetryError::UnknownRun { run }) => Err(Problem::not_found("run", &run)),
+        Err(RetryError::Store(error)) => Err(error.into()),
+        Err(other) => Err(Problem::new(Code::Conflict, other.to_string())),
+    }
+}
+
+pub(crate) async fn fork_run(ctx: &Ctx, run: &RunId, at: u32, id: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Retry)?;
+    match ctx.app.client.fork::<Value, Value>(run.as_str(), at, id).await {
+        Ok(fork) => {
+            let message = format!("forked from run {run} at operation {at}");
+            Ok(Done { id: fork.id().to_string(), outcome: "started", message })
+        }
+        Err(ForkError::UnknownRun { run }) => Err(Problem::not_found("run", &run)),
+        Err(ForkError::Start(Error::Refused(taken @ (Refusal::RunTaken { .. } | Refusal::JournalGone { .. })))) => {
+            Err(Problem::new(Code::Conflict, taken.to_string()))
+        }
+        Err(ForkError::Start(error)) => Err(error.into()),
+        Err(other) => Err(Problem::new(Code::Conflict, other.to_string())),
+    }
 }
 
 fn held_back(run: &RunId, changed: Changed, (outcome, message): (&'static str, &str)) -> Result<Done, Problem> {

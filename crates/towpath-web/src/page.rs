@@ -3,15 +3,22 @@
 mod act;
 mod audit;
 mod badge;
+mod charts;
+mod edit;
 mod graph;
 mod graphs;
 mod job;
 mod jobs;
+mod many;
 mod overview;
 mod payload;
 mod queues;
+mod retry;
 mod run;
 mod runs;
+mod schedules;
+mod stream;
+mod versions;
 mod when;
 mod workers;
 
@@ -39,16 +46,26 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::page))
         .route("/jobs", get(jobs::page))
-        .route("/jobs/many", get(act::ask_of_many).post(act::to_many))
+        .route("/jobs/many", get(many::ask).post(many::act))
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(act::job))
+        .route("/jobs/{id}/streams/{name}", get(stream::page))
+        .route("/jobs/{id}/edit", get(edit::page).post(edit::act))
         .route("/graphs", get(graphs::page))
         .route("/graphs/{id}", get(graph::page))
         .route("/graphs/{id}/act", post(act::graph))
+        .route("/graphs/{id}/retry", get(retry::page).post(retry::act))
         .route("/runs", get(runs::page))
         .route("/runs/{id}", get(run_by_id))
+        .route("/schedules", get(schedules::page))
+        .route("/schedules/{name}", get(schedules::one))
+        .route("/schedules/{name}/act", post(schedules::act))
         .route("/queues", get(queues::page))
+        .route("/queues/{name}", get(queues::one))
+        .route("/queues/{name}/act", post(queues::act))
         .route("/workers", get(workers::page))
+        .route("/versions", get(versions::page))
+        .route("/charts", get(charts::page))
         .route("/audit", get(audit::page))
         .route("/find", get(find))
         .route("/live", get(live::live))
@@ -89,15 +106,23 @@ impl Page {
         let frame = Frame { app: &ctx.app, base: &ctx.base, user: Some(&ctx.user) };
         html_answer(StatusCode::OK, write(&frame, &self, Some(&tag)))
     }
+
+    /// The page as the answer to a form that was not taken: it is not live, since its address leads to the form as it was.
+    pub(crate) fn refusal(self, ctx: &Ctx, status: StatusCode) -> Response {
+        let frame = Frame { app: &ctx.app, base: &ctx.base, user: Some(&ctx.user) };
+        html_answer(status, write(&frame, &self, None))
+    }
 }
 
 /// Places at the top: a word, its path, and its key after `g`.
-const PLACES: [(&str, &str, &str); 7] = [
+const PLACES: [(&str, &str, &str); 9] = [
     ("Overview", "", "o"),
     ("Jobs", "jobs", "j"),
     ("Graphs", "graphs", "g"),
     ("Runs", "runs", "r"),
+    ("Schedules", "schedules", "s"),
     ("Queues", "queues", "q"),
+    ("Charts", "charts", "c"),
     ("Workers", "workers", "w"),
     ("Audit", "audit", "a"),
 ];
@@ -146,7 +171,7 @@ fn write(frame: &Frame<'_>, page: &Page, tag: Option<&str>) -> Markup {
                     span #live role="status" { "as of the moment it was loaded" }
                     button #theme type="button" hidden { "Theme" }
                     a href=(base.to(&["api", "openapi.json"])) { "API" }
-                    span.dim { "Keys: / find, g then o j g r q w d a" }
+                    span.dim { "Keys: / find, g then o j g r s q c w d a" }
                 }
             }
         }

@@ -4,19 +4,23 @@
 //! payload holds is passed on byte by byte, so that no number of it is rounded on the way.
 
 pub(crate) mod journal;
+pub(crate) mod schedule;
+pub(crate) mod stream;
+pub(crate) mod tally;
+pub(crate) mod version;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
-use towpath::core::store;
 use towpath::core::store::{
-    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine,
-    NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
+    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StateCounts, StopLine, Versions,
+    WorkerLine,
 };
-use towpath::core::{Role, SkipKind, State, StopReason};
-use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, Payload, Timestamp};
+use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
+use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
 
 use crate::app::Ctx;
 use crate::options::Part;
@@ -203,20 +207,21 @@ pub(crate) struct Run {
     chapter: u32,
     entries: u32,
     arrived: u32,
-    paused: Option<RunPause>,
+    paused: Option<Pause>,
+    forked_from: Option<ForkedFrom>,
     published: Option<Shown>,
     published_at: Option<String>,
 }
 
-/// Who has paused a run.
+/// Who has paused a run or a queue.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunPause {
+pub(crate) struct Pause {
     at: Option<String>,
     actor: String,
     why: String,
 }
 
-impl RunPause {
+impl Pause {
     fn of(line: &PauseLine) -> Self {
         Self { at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
     }
@@ -229,7 +234,8 @@ impl Run {
             chapter: line.chapter,
             entries: line.entries,
             arrived: line.arrived,
-            paused: line.paused.as_ref().map(RunPause::of),
+            paused: line.paused.as_ref().map(Pause::of),
+            forked_from: line.origin.clone(),
             published: published.map(|shown| Shown::of(ctx, kind, Part::Published, &shown.payload)),
             published_at: published.and_then(|shown| instant(shown.at)),
         }
@@ -255,45 +261,6 @@ impl Signal {
     }
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct StreamLine {
-    number: String,
-    payload: Shown,
-    at: Option<String>,
-}
-
-impl StreamLine {
-    pub(crate) fn of(ctx: &Ctx, kind: &Kind, line: &store::StreamLine) -> Self {
-        Self {
-            number: line.number.to_string(),
-            payload: Shown::of(ctx, kind, Part::Published, &line.payload),
-            at: instant(line.at),
-        }
-    }
-}
-
-/// Open work of a version.
-#[derive(Debug, Serialize)]
-pub(crate) struct Version {
-    kind: String,
-    version: u16,
-    open: u64,
-    runs: u64,
-    oldest: Option<String>,
-}
-
-impl Version {
-    pub(crate) fn of(line: &store::VersionLine) -> Self {
-        Self {
-            kind: line.kind.to_string(),
-            version: line.version,
-            open: line.open,
-            runs: line.runs,
-            oldest: instant(line.oldest),
-        }
-    }
-}
-
 /// What a run has answered.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answered {
@@ -306,6 +273,10 @@ pub(crate) struct Graph {
     name: String,
     state: &'static str,
     stop: Option<StopReason>,
+    generation: u32,
+    restart_of: Option<String>,
+    /// What came of its undos, if any has started.
+    undos: Option<&'static str>,
     node_count: u32,
     created_at: Option<String>,
     ended_at: Option<String>,
@@ -321,6 +292,15 @@ pub(crate) fn graph_state(end: Option<GraphEnd>) -> &'static str {
     }
 }
 
+/// What came of a graph's undos, in a word.
+fn undos(compensation: Compensation) -> &'static str {
+    match compensation {
+        Compensation::Running => "running",
+        Compensation::Complete => "complete",
+        Compensation::Incomplete => "incomplete",
+    }
+}
+
 impl Graph {
     pub(crate) fn of(line: &GraphLine) -> Self {
         Self {
@@ -328,6 +308,9 @@ impl Graph {
             name: line.name.to_string(),
             state: graph_state(line.end),
             stop: line.stop,
+            generation: line.generation,
+            restart_of: line.restart_of.map(|graph| graph.to_string()),
+            undos: line.compensation.map(undos),
             node_count: line.nodes,
             created_at: instant(line.created_at),
             ended_at: instant_of(line.ended_at),
@@ -426,6 +409,9 @@ struct Node {
     gate: bool,
     may_fail: bool,
     at_least: Option<u32>,
+    /// Of an undo, the node that it undoes.
+    undoes: Option<String>,
+    undone: bool,
     state: &'static str,
     skipped: Option<SkipKind>,
     due: Option<String>,
@@ -439,7 +425,7 @@ struct Node {
 }
 
 impl Node {
-    fn of(line: &NodeLine, holds: Option<&Holds>) -> Self {
+    fn of(line: &NodeLine, holds: Option<&Holds>, undone: &BTreeSet<&NodeName>) -> Self {
         Self {
             name: line.name.to_string(),
             job: line.job.to_string(),
@@ -448,6 +434,8 @@ impl Node {
             gate: line.role.has(Role::GATE),
             may_fail: line.role.has(Role::MAY_FAIL),
             at_least: line.role.has(Role::AT_LEAST).then_some(line.parents.need),
+            undoes: line.guards.as_ref().map(ToString::to_string),
+            undone: undone.contains(&line.name),
             state: line.state.word(),
             skipped: skipped(line.state),
             due: instant_of(line.due),
@@ -487,6 +475,7 @@ impl Edge {
 
 impl GraphWhole {
     pub(crate) fn of(ctx: &Ctx, detail: &GraphDetail, held: &BTreeMap<JobId, Holds>, inside: Option<&JobLine>) -> Self {
+        let undone = detail.undone();
         // The input is of the graph and not of a job: it is shown under the kind of its first node.
         let kind = detail.nodes.first().map(|node| node.kind.clone());
         let kind = kind.unwrap_or_else(|| Kind::from_stored("towpath.graph"));
@@ -496,7 +485,7 @@ impl GraphWhole {
             stopped: detail.stopped.as_ref().map(Stop::of),
             retry: detail.rules.retry.map(|retry| TryAgain { attempts: retry.attempts, delay_us: retry.delay_us }),
             inside: inside.map(Inside::of),
-            nodes: detail.nodes.iter().map(|node| Node::of(node, held.get(&node.job))).collect(),
+            nodes: detail.nodes.iter().map(|node| Node::of(node, held.get(&node.job), &undone)).collect(),
             edges: detail.edges.iter().map(Edge::of).collect(),
         }
     }
@@ -509,6 +498,7 @@ pub(crate) struct QueueShape {
     later: u64,
     running: u64,
     blocked: u64,
+    paused: Option<Pause>,
 }
 
 impl QueueShape {
@@ -519,7 +509,31 @@ impl QueueShape {
             later: line.later,
             running: line.running,
             blocked: line.blocked,
+            paused: line.paused.as_ref().map(Pause::of),
         }
+    }
+}
+
+/// Jobs by state, each counted up to a number.
+#[derive(Debug, Serialize)]
+pub(crate) struct Counts {
+    counted_to: u32,
+    ready: u64,
+    later: u64,
+    running: u64,
+    blocked: u64,
+    dead: u64,
+    quarantined: u64,
+    cancelled: u64,
+    skipped: u64,
+    open_graphs: u64,
+}
+
+impl Counts {
+    pub(crate) fn of(counts: &StateCounts, counted_to: u32) -> Self {
+        let StateCounts { ready, later, running, blocked, dead, quarantined, cancelled, skipped, open_graphs, .. } =
+            *counts;
+        Self { counted_to, ready, later, running, blocked, dead, quarantined, cancelled, skipped, open_graphs }
     }
 }
 

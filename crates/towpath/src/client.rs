@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::store::{Ended, Enqueue, Inspect, Item, Page, Placed};
+use towpath_core::store::{Ended, Enqueue, Inspect, Item, Page, Placed, Refusal};
 use towpath_core::{
-    Conflict, Due, GraphEnd, GraphId, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind, NewAppend,
-    NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, Timestamp, Unique, UniqueKey,
+    Conflict, Due, GraphEnd, GraphId, GraphLimits, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind,
+    NewAppend, NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, Timestamp, Unique, UniqueKey,
 };
 
 use crate::branch;
@@ -30,6 +30,7 @@ mod orders;
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    graph_limits: GraphLimits,
 }
 
 struct Inner {
@@ -102,7 +103,42 @@ impl Client {
 
     /// Takes a store that is open already.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { inner: Arc::new(Inner { store, notifier: Notifier::default() }) }
+        let inner = Arc::new(Inner { store, notifier: Notifier::default() });
+        Self { inner, graph_limits: GraphLimits::default() }
+    }
+
+    /// The same client with other limits of graphs: of those that it enqueues, and of what its workers' handlers append and
+    /// start. What is stored already is not judged again.
+    ///
+    /// ```
+    /// # use towpath::{Client, GraphLimits};
+    /// # async fn f() -> Result<(), towpath::Error> {
+    /// let client = Client::open("sqlite:app.db").await?.with_graph_limits(GraphLimits::default().nodes(50_000))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A limit is 0, or higher than [`GraphLimits::HIGHEST`]; the error names it.
+    pub fn with_graph_limits(self, limits: GraphLimits) -> Result<Self, Error> {
+        match limits.check() {
+            Ok(()) => Ok(Self { graph_limits: limits, ..self }),
+            Err(problem) => Err(Refusal::Invalid { problem: problem.to_string() }.into()),
+        }
+    }
+
+    /// The limits of its graphs.
+    pub fn graph_limits(&self) -> &GraphLimits {
+        &self.graph_limits
+    }
+
+    /// An item within the limits of graphs.
+    pub(crate) fn within_limits(&self, item: Item) -> Result<Item, InvalidGraph> {
+        Ok(match item {
+            Item::Graph(graph) => Item::Graph(Box::new(graph.within(&self.graph_limits)?)),
+            Item::Append(append) => Item::Append(Box::new(append.within(&self.graph_limits)?)),
+            other => other,
+        })
     }
 
     /// The store beneath.
@@ -186,7 +222,7 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] with everything that is wrong with it; nothing was written then.
     pub async fn enqueue_graph(&self, graph: NewGraph) -> Result<Placed, Error> {
-        let prepared = conditions::prepare(graph)?;
+        let prepared = conditions::prepare(graph, &self.graph_limits)?;
         self.enqueue_item(Item::Graph(Box::new(prepared))).await
     }
 
@@ -214,7 +250,7 @@ impl Client {
     /// # Cancel safety
     /// Dropped, the graph was enqueued or was not. Name its id in the text and enqueue again to be sure.
     pub async fn enqueue_graph_json(&self, text: &str) -> Result<GraphHandle, Error> {
-        Graph::from_json(text)?.enqueue(self).await
+        Graph::from_json_within(text, &self.graph_limits)?.enqueue(self).await
     }
 
     /// Adds nodes to a stored graph, in one transaction.
@@ -226,7 +262,7 @@ impl Client {
         if !problems.is_empty() {
             return Err(InvalidGraph { graph: append.graph.to_string(), problems }.into());
         }
-        let prepared = append.prepare()?;
+        let prepared = append.prepare_within(&self.graph_limits)?;
         self.enqueue_item(Item::Append(Box::new(prepared))).await
     }
 
@@ -236,6 +272,11 @@ impl Client {
     }
 
     async fn enqueue_items(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
+        self.enqueue_judged(items.into_iter().map(|item| self.within_limits(item)).collect::<Result<_, _>>()?).await
+    }
+
+    /// Enqueues what the limits of graphs are not to be held against.
+    pub(crate) async fn enqueue_judged(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
         let batch = Enqueue { items };
         batch.check()?;
         let answer = self.inner.store.enqueue(batch).await?;

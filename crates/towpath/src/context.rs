@@ -186,7 +186,7 @@ impl Context {
         let mut all = held.clone().unwrap_or(NewAppend { graph: node.graph, nodes: Vec::new(), edges: Vec::new() });
         all.nodes.extend(new.nodes);
         all.edges.extend(new.edges);
-        GraphAppend::check(all.clone())?;
+        GraphAppend::check(all.clone(), self.inner.client.graph_limits())?;
         *held = Some(all);
         Ok(done)
     }
@@ -195,7 +195,7 @@ impl Context {
     pub(crate) fn take_append(&self) -> Option<PreparedAppend> {
         let held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It was checked when it was put there.
-        held.and_then(|new| GraphAppend::check(new).ok())
+        held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok())
     }
 
     pub(crate) fn take_log(&self) -> Option<String> {

@@ -5,6 +5,7 @@
 //! (steps, timers, signals) is recorded there; after a crash or a wait the function is entered again from the top and
 //! told the recorded answers.
 
+mod again;
 mod child;
 mod client;
 mod cx;
@@ -25,6 +26,7 @@ mod transact;
 mod trap;
 mod update;
 
+pub use again::{ForkBuilder, RetryRunBuilder};
 pub use child::{ChildBuilder, ChildError};
 pub use client::{RunError, RunHandle, SignalBuilder, StartBuilder};
 pub use cx::Cx;

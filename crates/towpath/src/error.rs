@@ -1,9 +1,10 @@
 //! What can go wrong for a client.
 
+use towpath_core::replay::CutRefusal;
 use towpath_core::store::Refusal;
 use towpath_core::{
-    Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, KeyHolder, RetryMode, RetryRefusal, State,
-    StoreError,
+    Cause, EncodeError, End, GraphId, InvalidGraph, InvalidName, JobId, KeyHolder, RetryMode, RetryRefusal, RunId,
+    State, StoreError,
 };
 
 /// Why a client's call did not do what it was asked.
@@ -48,6 +49,57 @@ pub enum Error {
     },
 }
 
+/// Why a run was not forked. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// There is no such run.
+    #[error("there is no run {run:?}: it was never started, or has been pruned")]
+    UnknownRun {
+        /// What was asked for.
+        run: String,
+    },
+    /// Operations of a function are counted from 1.
+    #[error("run {run} is not forked: operations are counted from 1")]
+    NoOperation {
+        /// The run.
+        run: RunId,
+    },
+    /// It cannot be gone on from there.
+    #[error("run {run} is not forked: {why}")]
+    Cut {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: CutRefusal,
+    },
+    /// The run is one of the product's own, and means nothing without its graph.
+    #[error("run {run} is a {kind} of a graph, and is not forked: restart the graph")]
+    Builtin {
+        /// The run.
+        run: RunId,
+        /// Its kind.
+        kind: String,
+    },
+    /// Its journal cannot be written anew.
+    #[error("the journal of run {run} cannot be written: {source}")]
+    Line {
+        /// The run.
+        run: RunId,
+        /// Why.
+        source: EncodeError,
+    },
+    /// It could not be read or started, or was refused: the id of the fork may be taken.
+    #[error(transparent)]
+    Start(#[from] Error),
+}
+
+impl From<StoreError> for ForkError {
+    fn from(error: StoreError) -> Self {
+        Self::Start(error.into())
+    }
+}
+
 /// Why a job was not put back, or a graph not run again. Nothing was changed, unless it says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -66,11 +118,43 @@ pub enum RetryError {
         /// Where it stands.
         state: State,
     },
-    /// The job is a run that has begun: what its journal holds would be replayed to the same end.
-    #[error("job {id} is a run that has begun, and its journal would be replayed to the same end: start a new run")]
+    /// The job is a run that has begun, and was to get another input.
+    #[error(
+        "job {id} is a run that has begun, and its journal was made with the input that it has: retry it without another one, or start a new run"
+    )]
     HasBegun {
         /// The job.
         id: JobId,
+    },
+    /// There is no such run.
+    #[error("there is no run {run:?}: it was never started, or has been pruned")]
+    UnknownRun {
+        /// What was asked for.
+        run: String,
+    },
+    /// Operations of a function are counted from 1.
+    #[error("run {run} is not retried: operations are counted from 1")]
+    NoOperation {
+        /// The run.
+        run: RunId,
+    },
+    /// The run cannot go on from there.
+    #[error("run {run} is not retried: {why}")]
+    Run {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: CutRefusal,
+    },
+    /// The run is a node, and nodes begin at their beginnings.
+    #[error(
+        "run {run} is a node of graph {graph}, and is run again from its beginning only: retry it without saying from where"
+    )]
+    RunOfGraph {
+        /// The run.
+        run: RunId,
+        /// The graph.
+        graph: GraphId,
     },
     /// Another job has the unique key of the job since it has ended.
     #[error("job {id} is not put back: {by} has its unique key now: wait until that has ended, or cancel it")]

@@ -27,8 +27,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::{
-    Conflict, GraphId, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, Kind, NewEdge,
-    NewGraph, NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
+    Conflict, GraphId, GraphLimits, GraphName, GraphProblem, GraphRetry, GraphRules, Hold, InvalidGraph, JobId, Kind,
+    NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Unique, UniqueKey,
 };
 
 use crate::builtin::Ran;
@@ -271,8 +271,13 @@ impl GraphBuilder {
     /// Checks the graph. Nothing is written: it can be looked at, kept, and enqueued.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each problem naming its nodes.
+    /// Everything that is wrong with it, each problem naming its nodes. How large it may be is judged by the client that
+    /// enqueues it ([`Client::with_graph_limits`]).
     pub fn build(self) -> Result<Graph, InvalidGraph> {
+        self.build_within(&GraphLimits::HIGHEST)
+    }
+
+    fn build_within(self, limits: &GraphLimits) -> Result<Graph, InvalidGraph> {
         let State { input, unique, mut nodes, edges, mut problems, functions } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         builtin::name_runs(self.id, &mut nodes, &functions);
@@ -282,7 +287,7 @@ impl GraphBuilder {
             GraphName::from_stored(&self.name)
         });
         let new = NewGraph { id: self.id, name, rules: self.rules, input, unique, nodes, edges: edges.clone() };
-        match new.prepare() {
+        match new.prepare_within(limits) {
             Ok(prepared) if problems.is_empty() => Ok(Graph::new(prepared, edges)),
             Ok(_) => Err(InvalidGraph { graph: self.name, problems }),
             Err(invalid) => {
@@ -297,7 +302,7 @@ impl GraphBuilder {
     /// # Errors
     /// As [`build`](Self::build) and [`Graph::enqueue`].
     pub async fn enqueue(self, client: &Client) -> Result<GraphHandle, Error> {
-        self.build()?.enqueue(client).await
+        self.build_within(client.graph_limits())?.enqueue(client).await
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -22,7 +22,7 @@ impl Job for IntakeJob {
 
 pub(crate) async fn take_in(job: IntakeJob, cx: Context) -> Result<(), Failure> {
     let input = Payload::json(&job.0).map_err(|e| Failure::permanent(e.problem))?;
-    match Intake::read(&input).map_err(Failure::permanent)? {
+    match Intake::read(&input, cx.client().graph_limits()).map_err(Failure::permanent)? {
         Intake::Graph(graph) => match cx.client().enqueue_item(Item::Graph(graph)).await {
             Ok(_) => Ok(()),
             Err(Error::Store(error)) => Err(error.into()),

@@ -74,7 +74,7 @@ pub use context::{Cancellation, Context};
 pub use durable::{
     Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Stream, StreamError, Update, UpdateError,
 };
-pub use error::{Error, OutputError, RestartError, RetryError};
+pub use error::{Error, ForkError, OutputError, RestartError, RetryError};
 pub use failure::Failure;
 pub use graph::{Edge, Existing, Graph, GraphAppend, GraphBuilder, GraphHandle, Node, Parallel, Parents};
 pub use handler::Perform;
@@ -96,10 +96,11 @@ pub use towpath_macros::{Branch, Job, durable, step};
 pub use towpath_core as core;
 pub use towpath_core::store::{Changed, Ended, NodeRef, Placed, Refusal, StopCounts, Upstream, Wake};
 pub use towpath_core::{
-    Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId, GraphName,
-    GraphProblem, GraphRules, Hold, InvalidGraph, InvalidName, JobId, JobRules, KeyHolder, Kind, Label, MemoryStore,
-    Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, Queue, RetryMode, RetryPolicy,
-    RetryRefusal, SkipKind, State as JobState, Store, StoreError, StoreErrorKind, Timestamp, Unique, UniqueKey,
+    Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId,
+    GraphLimits, GraphName, GraphProblem, GraphRules, Hold, InvalidGraph, InvalidGraphLimits, InvalidName, JobId,
+    JobRules, KeyHolder, Kind, Label, MemoryStore, Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName,
+    Payload, Queue, RetryMode, RetryPolicy, RetryRefusal, SkipKind, State as JobState, Store, StoreError,
+    StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
 /// A JSON value, as [`Job::upcast`] takes and answers it: that of the crate `serde_json`.
@@ -117,7 +118,8 @@ pub mod schedule {
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine, WorkerLine,
+        GraphStanding, Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine,
+        WorkerLine,
     };
 }
 

@@ -13,7 +13,7 @@ use crate::error::RetryError;
 impl Client {
     /// Puts a job back that ended badly or is blocked: a new arrival with its failures and crashes at 0. The number of its
     /// attempts goes on, and their history stays; its output is gone. Of a node that has ended, its graph is retried from
-    /// it ([`Client::retry_graph`]). Await the builder to do it.
+    /// it ([`Client::retry_graph`]); a run that has begun goes on where it failed ([`Client::retry_run`]). Await the builder to do it.
     ///
     /// ```
     /// # async fn f(client: towpath::Client, job: towpath::JobId) -> Result<(), towpath::RetryError> {
@@ -78,6 +78,15 @@ impl RequeueBuilder<'_> {
         retry.await.map(drop)
     }
 
+    /// Lets a run go on that has begun.
+    async fn retry_run(&self) -> Result<(), RetryError> {
+        let id = self.job;
+        let run = self.client.inspect().job(id).await?.and_then(|detail| detail.run);
+        let run = run.ok_or(RetryError::UnknownJob { id })?.id;
+        let retry = self.client.retry_run(run.as_str()).by(&self.actor, &self.reason);
+        if self.which == Requeue::EvenSucceeded { retry.even_succeeded().await } else { retry.await }
+    }
+
     async fn put_back(mut self) -> Result<(), RetryError> {
         let id = self.job;
         let input = std::mem::replace(&mut self.input, Ok(None)).map_err(|source| RetryError::Input { id, source })?;
@@ -85,6 +94,7 @@ impl RequeueBuilder<'_> {
         match self.client.store().apply(order).await?.changes.into_iter().next() {
             Some(Changed::Requeued) => Ok(()),
             Some(Changed::Left(state)) => Err(RetryError::Left { id, state }),
+            Some(Changed::HasBegun) if input.is_none() => self.retry_run().await,
             Some(Changed::HasBegun) => Err(RetryError::HasBegun { id }),
             Some(Changed::KeyTaken { by }) => Err(RetryError::KeyTaken { id, by }),
             Some(Changed::OfGraph) => self.retry_from(input).await,

@@ -60,7 +60,7 @@ impl RestartBuilder<'_> {
         let content = self.client.store().content(of).await?.ok_or(RestartError::UnknownGraph { id: of })?;
         let graph = restart(content, id, &self.by.0, &self.by.1).map_err(Error::Graph)?;
         // It has no unique key, so no other graph can stand in its place.
-        self.client.enqueue_item(Item::Graph(Box::new(graph))).await?;
+        self.client.enqueue_judged(vec![Item::Graph(Box::new(graph))]).await?;
         Ok(id)
     }
 }

@@ -145,6 +145,7 @@ impl<T: Enlist> Within<'_, T> {
     }
 
     async fn send(&mut self, items: Vec<Item>) -> Result<Vec<Result<Placed, Refusal>>, Error> {
+        let items = items.into_iter().map(|item| self.client.within_limits(item)).collect::<Result<_, _>>()?;
         let (enqueued, wake) = self.transaction.enqueue(&**self.client.store(), Enqueue { items }).await?;
         self.add(wake);
         Ok(enqueued.items)

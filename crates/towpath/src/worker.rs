@@ -4,6 +4,7 @@ mod attempt;
 mod failed;
 pub(crate) mod peers;
 mod pump;
+mod recorder;
 mod retrier;
 mod scheduler;
 mod sweeper;
@@ -113,11 +114,15 @@ impl Worker {
         let task = tokio::spawn(async move {
             let retries = tokio::spawn(retrier::keep_retrying(client.store().clone(), pump.retries_told()));
             let sweeps = tokio::spawn(sweeper::keep_sweeping(client.store().clone()));
+            let (store, tallies) = (client.store().clone(), pump.tallies());
+            let counts = tokio::spawn(recorder::keep_recording(store.clone(), tallies.clone()));
             let time = tokio::spawn(scheduler::keep_time(client, schedules));
             pump.run().await;
+            counts.abort();
             time.abort();
             retries.abort();
             sweeps.abort();
+            tallies.hand_over(&store).await;
         });
         WorkerHandle { messages: self.messages, running, task }
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::ParamArgs;
 use super::run::read_flow;
+use super::{LimitArgs, ParamArgs};
 use crate::error::CliError;
 use crate::flow::{Given, Missing};
 use crate::{exit, say, words};
@@ -24,6 +24,8 @@ pub(crate) struct Check {
     file: PathBuf,
     #[command(flatten)]
     params: ParamArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Answers in JSON.
     #[arg(long)]
     json: bool,
@@ -32,7 +34,7 @@ pub(crate) struct Check {
 impl Check {
     pub(super) fn run(self) -> Result<u8, CliError> {
         let given = Given { missing: Missing::Null, ..self.params.given()? };
-        let flow = read_flow(&self.file)?.parse(&given)?;
+        let flow = read_flow(&self.file)?.parse(&given, &self.limits.limits())?;
         let edges: usize = flow.nodes.iter().map(|node| node.after.len()).sum();
         let undos = flow.nodes.iter().filter(|node| node.guards.is_some()).count();
         let nodes = flow.nodes.len() - undos;

@@ -6,8 +6,8 @@ mod enqueue;
 use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
-use towpath::core::store::{GraphFilter, Page};
-use towpath::core::{GraphRetry, Picture, StopReason};
+use towpath::core::store::{GraphFilter, GraphStanding, Page};
+use towpath::core::{GraphName, GraphRetry, Picture, StopReason};
 use towpath::{GraphEnd, GraphId};
 
 use super::{ViewArgs, json, tell_of_more};
@@ -34,6 +34,9 @@ enum GraphCommand {
 /// List graphs, newest first
 #[derive(Debug, Args)]
 struct List {
+    /// Only those of this name.
+    #[arg(long, value_name = "NAME", value_parser = GraphName::new)]
+    name: Option<GraphName>,
     /// Only those that have not ended.
     #[arg(long, conflicts_with = "end")]
     open: bool,
@@ -109,11 +112,12 @@ impl Graph {
 impl List {
     async fn run(self) -> Result<u8, CliError> {
         let client = self.view.store.found()?.open_to_read().await?;
-        let filter = match self.end {
-            Some(end) => GraphFilter::Ended(end.graph_end()),
-            None if self.open => GraphFilter::Open,
-            None => GraphFilter::All,
+        let standing = match self.end {
+            Some(end) => GraphStanding::Ended(end.graph_end()),
+            None if self.open => GraphStanding::Open,
+            None => GraphStanding::Any,
         };
+        let filter = GraphFilter { name: self.name, standing };
         let graphs = client.inspect().graphs(filter, Page { after: None, limit: self.limit }).await?;
         if self.view.json {
             say::json(&graphs.iter().map(json::graph_line).collect::<Vec<_>>())?;

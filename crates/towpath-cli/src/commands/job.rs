@@ -138,6 +138,9 @@ fn tries(line: &JobLine, attempts: &[AttemptLine]) -> String {
 
 fn print_run(run: &RunLine, about: &json::About<'_>, parked: bool) {
     say::line(format_args!("\nrun {}, chapter {}", run.id, run.chapter));
+    if let Some(origin) = &run.origin {
+        say::line(format_args!("forked from {origin}"));
+    }
     let (entries, arrived) = (run.entries as usize, run.arrived as usize);
     let entries = words::count(entries, "entry", "entries");
     say::line(format_args!("{entries} in its journal, {}", words::count(arrived, "arrival", "arrivals")));

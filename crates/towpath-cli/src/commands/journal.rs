@@ -56,7 +56,15 @@ pub(super) fn last(history: &History) -> &[Entry] {
 /// A line of the journal.
 pub(super) fn in_words(entry: &Entry) -> String {
     match entry {
-        Entry::Began { at, version, .. } => format!("{} began as version {version}", words::instant(*at)),
+        Entry::Began { at, version, carried, .. } => {
+            let carried = match carried {
+                Some(carried) if carried.lines > 0 => {
+                    format!(", with {} taken over", words::count(carried.lines as usize, "line", "lines"))
+                }
+                _ => String::new(),
+            };
+            format!("{} began as version {version}{carried}", words::instant(*at))
+        }
         Entry::Opened { pos, op, due: Some(due) } => {
             format!("opened {} at {pos}, until {}", name(op), words::instant(*due))
         }
@@ -69,6 +77,7 @@ pub(super) fn in_words(entry: &Entry) -> String {
         Entry::Done { pos, op, at, outcome, .. } => {
             format!("{} {} at {pos}: {}", words::instant(*at), name(op), words::short(outcome.json()))
         }
+        Entry::Left { at } => format!("{} its function was over, and what follows is behind it", words::instant(*at)),
         Entry::Continued { at } => format!("{} goes on in its next chapter", words::instant(*at)),
         Entry::Ended { at, error: None } => format!("{} returned", words::instant(*at)),
         Entry::Ended { at, error: Some(error) } => {

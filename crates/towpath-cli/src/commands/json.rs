@@ -152,6 +152,7 @@ pub(super) fn job(
             "chapter": run.chapter,
             "entries": run.entries,
             "arrived": run.arrived,
+            "forked_from": run.origin,
             "paused": run.paused.as_ref().map(|pause| {
                 json!({ "at": words::instant(pause.at), "actor": pause.actor, "why": pause.why })
             }),

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use clap::Args;
-use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, Page};
+use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, GraphStanding, Page};
 use towpath::{Client, GraphId};
 
-use super::{DriveArgs, StoreArgs};
+use super::{DriveArgs, LimitArgs, StoreArgs};
 use crate::drive::Start;
 use crate::error::CliError;
 use crate::flow::{FlowFile, FlowSource};
@@ -27,12 +27,14 @@ pub(crate) struct Resume {
     store: StoreArgs,
     #[command(flatten)]
     drive: DriveArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Resume {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let location = self.store.found()?;
-        let client = location.open().await?;
+        let client = self.limits.apply(location.open().await?)?;
         let graph = match self.graph {
             Some(graph) => graph,
             None => match the_only_unfinished(&client, &location.shown()).await? {
@@ -69,10 +71,10 @@ enum Choice {
 
 async fn the_only_unfinished(client: &Client, store: &str) -> Result<Choice, CliError> {
     let newest = Page { after: None, limit: 20 };
-    let open = client.inspect().graphs(GraphFilter::Open, newest).await?;
+    let open = client.inspect().graphs(GraphStanding::Open.into(), newest).await?;
     match open.as_slice() {
         [only] => Ok(Choice::Unfinished(only.id)),
-        [] => match client.inspect().graphs(GraphFilter::All, Page { limit: 1, ..newest }).await?.first() {
+        [] => match client.inspect().graphs(GraphFilter::default(), Page { limit: 1, ..newest }).await?.first() {
             Some(line) => Ok(Choice::AllEnded(line.id)),
             None => Err(CliError::usage(
                 format!("there is no graph in {store}"),

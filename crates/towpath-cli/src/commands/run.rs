@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use towpath::core::State;
 use towpath::core::builtin::{self, Wait};
-use towpath::core::store::{GraphFilter, Page};
+use towpath::core::store::{GraphStanding, Page};
 use towpath::{Client, GraphId};
 
-use super::{ActorArgs, DriveArgs, ParamArgs, StoreArgs};
+use super::{ActorArgs, DriveArgs, LimitArgs, ParamArgs, StoreArgs};
 use crate::drive::{Drive, Outcome, Start};
 use crate::error::CliError;
 use crate::exit;
@@ -34,15 +34,17 @@ pub(crate) struct Run {
     #[command(flatten)]
     drive: DriveArgs,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     actor: ActorArgs,
 }
 
 impl Run {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let file = read_flow(&self.file)?;
-        let flow = file.parse(&self.params.given()?)?;
+        let flow = file.parse(&self.params.given()?, &self.limits.limits())?;
         let location = Location::of_flow(self.store.store.as_deref(), file.folder());
-        let client = location.open().await?;
+        let client = self.limits.apply(location.open().await?)?;
         tell_of_unfinished(&client, &file).await?;
         let source = FlowSource::new(&file, &flow, &self.actor.name());
         let graph = Client::new_graph_id();
@@ -114,7 +116,7 @@ async fn tell_of_waits(client: &Client, graph: GraphId, store_option: &str) -> R
 
 /// A second run of a file whose first one waits may be a mistake.
 async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliError> {
-    for line in client.inspect().graphs(GraphFilter::Open, Page { after: None, limit: 20 }).await? {
+    for line in client.inspect().graphs(GraphStanding::Open.into(), Page { after: None, limit: 20 }).await? {
         let detail = client.inspect().graph(line.id).await?;
         let source: Option<FlowSource> = detail.and_then(|d| d.input).and_then(|input| input.decode().ok());
         if source.is_some_and(|source| source.file == file.path) {

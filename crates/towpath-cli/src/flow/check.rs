@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
-use towpath::NodeName;
 use towpath::core::builtin::{self, Scope};
 use towpath::core::limits;
 use towpath::expression::Expression;
+use towpath::{GraphLimits, NodeName};
 
 use super::node::{DraftDoes, DraftEdge, DraftNode, undo_name};
 use super::problem::Problem;
@@ -20,9 +20,9 @@ use crate::exec::{Exec, Http, Text, http};
 ///
 /// # Errors
 /// Everything that is wrong, with what was wrong before.
-pub(super) fn check(drafts: Drafts, folder: &Path) -> Result<Flow, Vec<Problem>> {
+pub(super) fn check(drafts: Drafts, folder: &Path, limits: &GraphLimits) -> Result<Flow, Vec<Problem>> {
     let Drafts { name, fail_fast, retry, queues, mut nodes, mut problems, .. } = drafts;
-    limits_of_the_whole(&nodes, &mut problems);
+    limits_of_the_whole(&nodes, limits, &mut problems);
     let names = names(&nodes, &mut problems);
     let edges = edges(&nodes, &names, &mut problems);
     cycles(&nodes, &edges, &mut problems);
@@ -126,13 +126,12 @@ fn in_queue(node: &DraftNode, queues: &BTreeMap<String, u16>, problems: &mut Vec
     problems.push(problem.did_you_mean(queue, known, &format!("declare it: queues = {{ \"{queue}\" = 1 }}")));
 }
 
-fn limits_of_the_whole(nodes: &[DraftNode], problems: &mut Vec<Problem>) {
+fn limits_of_the_whole(nodes: &[DraftNode], limits: &GraphLimits, problems: &mut Vec<Problem>) {
     let edges: usize = nodes.iter().map(|n| n.after.len()).sum();
-    for (count, max, what) in
-        [(nodes.len(), limits::GRAPH_NODES_MAX, "nodes"), (edges, limits::GRAPH_EDGES_MAX, "edges")]
-    {
-        if count > max {
-            problems.push(Problem::new(format!("the flow has {count} {what}, at most {max} are allowed")));
+    for (count, max, what) in [(nodes.len(), limits.nodes, "nodes"), (edges, limits.edges, "edges")] {
+        if count > max as usize {
+            let problem = Problem::new(format!("the flow has {count} {what}, at most {max} are allowed"));
+            problems.push(problem.help(format!("split it, or allow more: --graph-limits {what}={count}")));
         }
     }
 }

@@ -166,6 +166,20 @@ fn an_input_over_the_limit_is_refused_with_both_numbers() {
 fn more_nodes_than_allowed_are_refused_with_both_numbers() {
     let nodes: String = (0..20_001).map(|n| format!("[node.n{n}]\nexec = [\"true\"]\n")).collect();
     assert!(refused(&nodes).contains("the flow has 20001 nodes, at most 20000 are allowed"));
+    let two = "[node.a]\nexec = [\"true\"]\n[node.b]\nafter = [\"a\"]\nif = \"outputs.a == null\"\nexec = [\"true\"]\n";
+    let folder = Folder::with_flow(two);
+    let ran = folder.run(&["check", "flow.toml", "--graph-limits", "nodes=1"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("the flow has 2 nodes, at most 1 are allowed"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--graph-limits nodes=2"), "{}", ran.stderr);
+    // The gate of an `if` is a node as well, and only the graph of the flow has it.
+    let ran = folder.run(&["run", "flow.toml", "--graph-limits", "nodes=2"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("it has 3 nodes, at most 2 are allowed"), "{}", ran.stderr);
+    assert_eq!(folder.json(&["graph", "list"]), serde_json::json!([]));
+    assert_eq!(folder.run(&["run", "flow.toml", "--graph-limits", "nodes=3"]).code, 0);
+    let ran = folder.run(&["run", "flow.toml", "--graph-limits", "knots=3"]);
+    assert!(ran.stderr.contains("there is no limit \"knots\": it is one of nodes, edges"), "{}", ran.stderr);
 }
 
 #[test]

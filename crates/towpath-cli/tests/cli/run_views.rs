@@ -243,3 +243,41 @@ async fn a_run_is_cancelled_or_terminated_by_its_id() {
     assert_eq!(folder.json(&["audit"])[0]["action"], "terminate");
     assert_eq!(folder.run(&["cancel", "o-3"]).code, 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_forked_and_retried() {
+    let (folder, client, worker) = waiting().await;
+    let fork = folder.run(&["fork", "o-1", "--at", "2", "--key", "o-2"]);
+    assert_eq!(
+        (fork.code, fork.stdout.as_str()),
+        (0, "run o-2: forked from run o-1 at operation 2\n"),
+        "{}",
+        fork.stderr
+    );
+    let shown = folder.run(&["job", "o-2"]).stdout;
+    assert!(shown.contains("\nforked from run o-1, at operation 2\n"), "{shown}");
+    assert_eq!(folder.json(&["job", "o-2"])["run"]["forked_from"]["run"], "o-1");
+    let taken = folder.run(&["fork", "o-1", "--at", "2", "--key", "o-2"]);
+    assert!(taken.code == 2 && taken.stderr.contains("the run o-2 is there already"), "{}", taken.stderr);
+    for refused in [&["fork", "o-1", "--at", "7", "--key", "x"][..], &["fork", "nobody", "--at", "1", "--key", "x"]] {
+        assert_eq!(folder.run(refused).code, 2, "{refused:?}");
+    }
+    assert_eq!(folder.run(&["retry", "o-1"]).code, 2, "it has not ended");
+
+    folder.run(&["cancel", "o-1"]);
+    wait_until("it is cancelled", || folder.json(&["job", "o-1"])["state"] == "cancelled");
+    let retried = folder.run(&["retry", "o-1", "--reason", "a slip"]);
+    assert_eq!((retried.code, retried.stdout.as_str()), (0, "run o-1: it goes on\n"), "{}", retried.stderr);
+    for run in ["o-1", "o-2"] {
+        client.signal(run, PAID, &7).await.unwrap();
+        let run = client.run::<u32, Failure>(run).await.unwrap().unwrap();
+        assert_eq!(client.result(&run).await.unwrap(), 7);
+    }
+    let again = folder.run(&["retry", "o-1", "--at", "2", "--even-succeeded", "--json"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    assert_eq!(client.result(&run).await.unwrap(), 7);
+    assert!(folder.run(&["audit"]).stdout.contains("retry run"));
+    assert_eq!(folder.run(&["retry", "o-1", "--from", "a"]).code, 2, "a run has no nodes");
+    worker.shutdown().await;
+}

@@ -14,7 +14,9 @@ fn what_ran_is_listed_and_shown() {
     assert!(shown.stdout.starts_with("two failed: 1 succeeded, 1 dead\n"), "{}", shown.stdout);
     assert!(steady(&shown.stdout).contains("b     dead       1         0.0s  exit status 1\n"), "{}", shown.stdout);
 
-    for (filter, count) in [(&["--end", "failed"][..], 1), (&["--end", "succeeded"], 0), (&["--open"], 0)] {
+    let by_end = [(&["--end", "failed"][..], 1), (&["--end", "succeeded"], 0), (&["--open"], 0)];
+    let by_name = [(&["--name", "two"][..], 1), (&["--name", "two", "--end", "succeeded"], 0), (&["--name", "t"], 0)];
+    for (filter, count) in by_end.into_iter().chain(by_name) {
         let listed = folder.json(&[&["graph", "list"], filter].concat());
         assert_eq!(listed.as_array().unwrap().len(), count, "{filter:?}");
     }

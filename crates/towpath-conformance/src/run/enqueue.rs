@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use towpath_core::store::{Arrival, Enqueue, Item, Parent, Placed, Start, Taken};
+use towpath_core::replay::Kept;
+use towpath_core::store::{Arrival, Enqueue, Fork, ForkedFrom, Item, Parent, Placed, Start, Taken};
 use towpath_core::{
     Condition, Conflict, Due, FailureMode, Fields, GraphName, GraphRetry, GraphRules, Hold, JobRules, Kind, Label,
     Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName, Payload, PreparedGraph, Queue, RetryPolicy, RunId,
@@ -115,6 +116,7 @@ fn read_start(names: &mut Names, mut args: Args) -> Result<Named, ScriptError> {
         Some("replace") => Taken::ReplaceEnded,
         Some(other) => return Err(ScriptError::new(format!("{other:?} is none of refuse, join, replace"))),
     };
+    let fork = read_fork(names, &mut args)?;
     let payload = args.read("payload", |text| Ok(read_payload(text)))?.unwrap_or_default();
     let (signal, dedup) = (args.text("signal")?, args.text("dedup")?);
     let job = read_job(names, &name, &mut args)?;
@@ -125,7 +127,30 @@ fn read_start(names: &mut Names, mut args: Args) -> Result<Named, ScriptError> {
         }
         _ => None,
     };
-    Ok(Named { name, item: Ok(Item::Start(Box::new(Start { job, taken, signal }))) })
+    Ok(Named { name, item: Ok(Item::Start(Box::new(Start { job, taken, signal, fork }))) })
+}
+
+/// `fork=r below=3 without=1,2 first={"n":1} chapter=1 at=2`: goes on from lines of the journal of the job `r`, whose run is named so too.
+fn read_fork(names: &mut Names, args: &mut Args) -> Result<Option<Box<Fork>>, ScriptError> {
+    let Some(of) = args.text("fork")? else { return Ok(None) };
+    let (chapter, at) = (args.number("chapter")?.unwrap_or(1), args.number("at")?.unwrap_or(1));
+    let (first, kept) = read_kept(args)?;
+    let origin = ForkedFrom { run: parsed(RunId::new(&of))?, chapter, at };
+    Ok(Some(Box::new(Fork { of: names.job(&of), origin, first, kept })))
+}
+
+/// `below=3 without=1,2 first={"n":1}`: which lines of a journal are kept, and what comes before them.
+pub(super) fn read_kept(args: &mut Args) -> Result<(Payload, Kept), ScriptError> {
+    let first = args.read("first", |text| Ok(read_payload(text)))?.unwrap_or_default();
+    let without = match args.text("without")? {
+        None => Vec::new(),
+        Some(text) => text.split(',').map(parsed_number).collect::<Result<_, _>>()?,
+    };
+    Ok((first, Kept { below: args.number("below")?.unwrap_or(1), without }))
+}
+
+fn parsed_number(text: &str) -> Result<u32, ScriptError> {
+    text.parse().map_err(|_| ScriptError::new(format!("{text:?} is no number of a line")))
 }
 
 /// `n1..3` is `n1`, `n2`, `n3`; any other name is itself.

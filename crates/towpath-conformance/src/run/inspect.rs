@@ -1,7 +1,7 @@
 //! Questions: how jobs, graphs, queues, workers and tables stand.
 
-use towpath_core::store::{GraphFilter, JobFilter, JobShape, Page, StoreResult, Wanted};
-use towpath_core::{GraphEnd, Kind, NodeName, Queue, State};
+use towpath_core::store::{GraphFilter, GraphStanding, JobFilter, JobShape, Page, StoreResult, Wanted};
+use towpath_core::{GraphEnd, GraphName, Kind, NodeName, Queue, State};
 
 use crate::args::Args;
 use crate::error::ScriptError;
@@ -157,7 +157,10 @@ impl<S: Subject> Runner<S> {
     }
 
     async fn graphs(&mut self, mut args: Args) -> Answer {
-        let filter = args.read("end", read_graph_filter)?.unwrap_or_default();
+        let filter = GraphFilter {
+            name: args.read("name", |text| parsed(GraphName::new(text)))?,
+            standing: args.read("end", read_graph_standing)?.unwrap_or_default(),
+        };
         let page = self.read_page(&mut args)?;
         args.finish()?;
         let reply = self.subject.store().inspect().graphs(filter, page).await;
@@ -184,12 +187,12 @@ fn read_state(text: &str) -> Result<State, ScriptError> {
     found.ok_or_else(|| ScriptError::new(format!("{text:?} is not a state")))
 }
 
-fn read_graph_filter(text: &str) -> Result<GraphFilter, ScriptError> {
+fn read_graph_standing(text: &str) -> Result<GraphStanding, ScriptError> {
     match text {
-        "open" => Ok(GraphFilter::Open),
-        "succeeded" => Ok(GraphFilter::Ended(GraphEnd::Succeeded)),
-        "failed" => Ok(GraphFilter::Ended(GraphEnd::Failed)),
-        "cancelled" => Ok(GraphFilter::Ended(GraphEnd::Cancelled)),
+        "open" => Ok(GraphStanding::Open),
+        "succeeded" => Ok(GraphStanding::Ended(GraphEnd::Succeeded)),
+        "failed" => Ok(GraphStanding::Ended(GraphEnd::Failed)),
+        "cancelled" => Ok(GraphStanding::Ended(GraphEnd::Cancelled)),
         other => Err(ScriptError::new(format!("{other:?} is not an end of a graph, nor open"))),
     }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use towpath_core::store::{Change, Enqueue, Item, Placed};
+use towpath_core::store::{Change, Enqueue, Item, Order, Placed};
 use towpath_core::{
-    GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, check_undone, end_retry, limits,
+    End, GraphId, NodeName, Requeue, RetryMode, RetryView, Retrying, begin_retry, check_undone, end_retry, limits,
     plan_retry, rearm, requeue_job, restart,
 };
 
 use crate::args::Args;
 use crate::error::ScriptError;
-use crate::run::enqueue::{parsed, read_payload};
+use crate::run::enqueue::{parsed, read_kept, read_payload};
 use crate::run::{Answer, Runner};
 use crate::span;
 use crate::subject::Subject;
@@ -28,6 +28,20 @@ impl<S: Subject> Runner<S> {
         args.finish()?;
         let job = self.names.job(&name);
         self.apply(requeue_job(job, which, input, &actor, &reason), &[name]).await
+    }
+
+    /// `rewind r below=3 without=1 first=0 chapter=1`, `rewind r even succeeded`: lets a run that has ended go on from lines of its
+    /// journal.
+    pub(super) async fn rewind(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a run's job")?;
+        let even = args.flag("even") && args.flag("succeeded");
+        let chapter = args.number("chapter")?.unwrap_or(1);
+        let (first, kept) = read_kept(&mut args)?;
+        let (actor, reason) = who(&mut args)?;
+        args.finish()?;
+        let from = End::ALL.into_iter().filter(|end| even || *end != End::Succeeded).collect();
+        let change = Change::RetryRun { job: self.names.job(&name), from, chapter, first, kept };
+        self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 
     /// `retry g`, `retry g from a`, `retry g all`: the whole plan, as a client carries it out. `retry g looks=0` only begins it,

@@ -61,6 +61,14 @@ impl<S: Subject> Runner<S> {
         self.told(reply.map(|lines| lines.iter().map(|line| self.say().stream_line(line)).collect()))
     }
 
+    /// `streams order-1`: what it has written into.
+    pub(super) async fn streams(&mut self, mut args: Args) -> Answer {
+        let run = parsed(RunId::new(&args.word("a run")?))?;
+        args.finish()?;
+        let reply = self.subject.store().inspect().streams(run).await;
+        self.told(reply.map(|heads| heads.iter().map(|head| self.say().stream_head(head)).collect()))
+    }
+
     /// `shown order-1` is what the run publishes, `shown order-1 u1` its answer to that update.
     pub(super) async fn shown(&mut self, mut args: Args) -> Answer {
         let run = parsed(RunId::new(&args.word("a run")?))?;

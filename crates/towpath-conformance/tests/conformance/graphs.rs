@@ -5,11 +5,13 @@
 
 mod draw;
 mod drive;
+mod held;
 mod model;
 
 use towpath_conformance::{MemorySubject, Subject};
 
 use drive::{Driver, Shown};
+use held::Held;
 
 /// Graphs in one store; then a new one, since questions of the store in memory look at everything.
 const GRAPHS_A_STORE: u64 = 100;
@@ -54,6 +56,46 @@ async fn compare<S: Subject>(graphs: u64, new: impl AsyncFn() -> S) {
                 || shown.failed_fast < graphs as usize / 20
                 || shown.left_undone < 100));
     assert!(graphs < 100 || !rare, "too rare to prove anything: {shown:?}");
+}
+
+async fn compare_held<S: Subject>(families: u64, new: impl AsyncFn() -> S) {
+    let number = |key: &str| std::env::var(key).ok().and_then(|text| text.parse().ok());
+    let seed: u64 = number("TOWPATH_SEED").unwrap_or(SEED);
+    let families = number("TOWPATH_GRAPHS").unwrap_or(families);
+    println!("TOWPATH_SEED={seed} TOWPATH_GRAPHS={families}");
+    let (mut shown, mut done) = (Held::default(), 0);
+    while done < families {
+        let mut subject = new().await;
+        let mut driver = Driver::new(subject.store(), 7).await;
+        for at in (done..families).take(GRAPHS_A_STORE as usize) {
+            let seed = seed.wrapping_add(at);
+            if let Err(problem) = driver.compare_held(seed, &mut shown).await {
+                panic!("TOWPATH_SEED={seed} TOWPATH_GRAPHS=1: {} differs: {problem}", subject.name());
+            }
+            done += 1;
+        }
+        subject.remove().await.unwrap();
+    }
+    println!("{shown:?}");
+    assert!(families < 100 || shown.rarest() > families as usize / 100, "too rare to prove anything: {shown:?}");
+}
+
+#[tokio::test]
+async fn random_graphs_that_hold_more_in_memory_end_as_the_models_say() {
+    compare_held(3_000, async || MemorySubject::new()).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn random_graphs_that_hold_more_on_sqlite_end_as_the_models_say() {
+    compare_held(300, async || towpath_conformance::SqliteSubject::new().await.unwrap()).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_graphs_that_hold_more_on_postgres_end_as_the_models_say() {
+    let Some(url) = crate::postgres::url() else { return };
+    compare_held(150, async || towpath_conformance::PostgresSubject::new(&url).await.unwrap()).await;
 }
 
 #[tokio::test]

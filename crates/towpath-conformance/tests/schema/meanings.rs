@@ -32,6 +32,7 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ("worker", "Registered workers, and the answers of their last turns, for the repeat."),
     ("lease", "Until when each worker's claims hold. Apart from `worker`, so that a heartbeat never waits for a turn."),
     ("pause", "Queues that nobody claims from, until they are resumed."),
+    ("tally", "What was done when, for charts: added up by workers every few seconds, and deleted when it is old."),
     ("audit", "What operators ordered. Kept for ever."),
 ];
 
@@ -112,6 +113,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("run", "id", "id of the run, text of at most 200 bytes"),
     ("run", "entries", "entries of this chapter (count)"),
     ("run", "paused", "JSON of who has paused it; null: nobody"),
+    ("run", "origin", "JSON of the run, chapter and operation that it was forked from; null: none"),
     ("entry", "run", "key of the run's job"),
     ("entry", "seq", "place in the chapter, from 0"),
     ("shown", "run", "key of the run's job"),
@@ -181,6 +183,11 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("lease", "until_at", "instant"),
     ("pause", "queue", "name of the queue"),
     ("pause", "why", "why, in their words; may be empty"),
+    ("tally", "width", "code of `Width`: minutes for two hours, quarters of an hour for eight days"),
+    ("tally", "at", "instant at which the minute or quarter starts"),
+    ("tally", "queue", "name of the queue"),
+    ("tally", "kind", "the kind"),
+    ("tally", "body", "JSON of a `Tally`"),
     ("audit", "key", "drawn number"),
     ("audit", "action", "the verb"),
     ("audit", "target", "id of the job or graph"),

@@ -14,7 +14,7 @@ pub use schema::schema;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-use super::{GraphProblem, GraphRetry, GraphRules, InvalidGraph, NewGraph};
+use super::{GraphLimits, GraphProblem, GraphRetry, GraphRules, InvalidGraph, NewGraph};
 use crate::defaults;
 use crate::id::GraphId;
 use crate::limits;
@@ -47,11 +47,24 @@ impl NewGraph {
     /// # Errors
     /// Everything that is wrong with it: with the text, and with the graph as far as it could be read.
     pub fn from_json(text: &str, fresh: GraphId) -> Result<Self, InvalidGraph> {
-        Self::from_json_at(text, fresh, 0)
+        Self::from_json_within(text, fresh, &GraphLimits::default())
+    }
+
+    /// The same within other limits: of a text that is wrong, they are judged too.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_within(text: &str, fresh: GraphId, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
+        Self::from_json_at(text, fresh, 0, limits)
     }
 
     /// The same of a graph that stands inside so many others.
-    pub(super) fn from_json_at(text: &str, fresh: GraphId, depth: usize) -> Result<Self, InvalidGraph> {
+    pub(super) fn from_json_at(
+        text: &str,
+        fresh: GraphId,
+        depth: u32,
+        within: &GraphLimits,
+    ) -> Result<Self, InvalidGraph> {
         let unnamed = InvalidGraph::document;
         if text.len() > limits::BATCH_BYTES_MAX {
             let (bytes, max) = (text.len(), limits::BATCH_BYTES_MAX);
@@ -68,7 +81,7 @@ impl NewGraph {
             return Ok(graph);
         }
         // What the graph is to itself is said as well, beside what could not be read.
-        if let Err(invalid) = graph.prepare_at(depth) {
+        if let Err(invalid) = graph.prepare_at(depth, within) {
             problems.extend(invalid.problems.into_iter().filter(|p| *p != GraphProblem::Empty));
         }
         Err(InvalidGraph { graph: shown, problems })

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use super::Role;
+use super::limits::{EDGES, GraphLimits, NODES, remedy};
 use super::prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedNode};
-use crate::limits;
 use crate::name::NodeName;
 use crate::store::Refusal;
 
@@ -125,15 +125,17 @@ impl PreparedAppend {
 
     /// The refusal if a graph that has so many nodes (without `end`) and edges (with those to `end`) would have too many.
     pub fn refuse_too_large(&self, nodes: u32, edges: u32) -> Option<Refusal> {
-        let over = |have: usize, what: &str, max: usize| {
-            let problem = format!("graph {}: it would have {have} {what}, at most {max} are allowed", self.graph());
+        let over = |have: usize, what: &'static str, max: usize| {
+            let remedy = remedy(what, max, "begin another graph");
+            let problem =
+                format!("graph {}: it would have {have} {what}, at most {max} are allowed{remedy}", self.graph());
             (have > max).then_some(Refusal::Invalid { problem })
         };
+        let GraphLimits { nodes: nodes_max, edges: edges_max, .. } = *self.limits();
         let nodes = nodes as usize + self.nodes().len();
         let edges = edges as usize + self.edges().len();
         // A node has at most one edge to `end`.
-        let edges_max = limits::GRAPH_EDGES_MAX + limits::GRAPH_NODES_MAX;
-        over(nodes, "nodes", limits::GRAPH_NODES_MAX).or_else(|| over(edges, "edges", edges_max))
+        over(nodes, NODES, nodes_max as usize).or_else(|| over(edges, EDGES, edges_max as usize + nodes_max as usize))
     }
 }
 
@@ -177,8 +179,26 @@ mod tests {
             Some(Refusal::NamesTaken { names, .. }) if names.len() == 1));
         assert!(matches!(append.refuse_unknown(|name| name.as_str() == "other"),
             Some(Refusal::UnknownParents { names, .. }) if names == [NodeName::from_stored("old")]));
-        let most = limits::GRAPH_NODES_MAX as u32 - 2;
+        let most = GraphLimits::default().nodes - 2;
         assert_eq!(append.refuse_too_large(most, 0), None);
         assert!(append.refuse_too_large(most + 1, 0).is_some());
+        let within = |limits: GraphLimits| append.clone().within(&limits);
+        let roomy = within(GraphLimits::default().nodes(most + 3)).unwrap();
+        assert_eq!(roomy.refuse_too_large(most + 1, 0), None);
+        let narrow = within(GraphLimits::default().nodes(5).edges(9)).unwrap();
+        let said = |nodes, edges| narrow.refuse_too_large(nodes, edges).map(|refusal| refusal.to_string());
+        assert_eq!(said(3, 9), None, "one of its edges leads to the end");
+        assert!(
+            said(4, 0)
+                .unwrap()
+                .contains("6 nodes, at most 5 are allowed: begin another graph, or raise the graph limit `nodes`")
+        );
+        assert!(said(3, 10).unwrap().contains("15 edges, at most 14 are allowed"));
+        let refused = within(GraphLimits::default().nodes(1).edges(3).name_bytes(3)).unwrap_err().to_string();
+        for problem in
+            ["it has 2 nodes, at most 1 ", "it has 4 edges, at most 3 ", "node new2: its name has 4 bytes, at most 3 "]
+        {
+            assert!(refused.contains(problem), "{refused}");
+        }
     }
 }

@@ -3,10 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{InvalidGraph, NewGraph, NewNode};
+use super::limits::{DEPTH, GraphLimits, remedy};
+use super::{InvalidGraph, NewGraph};
 use crate::builtin::{self, Each, Map, Nested};
 use crate::id::GraphId;
-use crate::limits;
+use crate::job::NewJob;
 
 impl NewGraph {
     /// Reads the graph that a node holds, with the id that it is to have.
@@ -14,10 +15,10 @@ impl NewGraph {
     /// # Errors
     /// As [`from_json`](Self::from_json); and it names an id of its own, which follows from its node's.
     pub fn inner(text: &RawValue, id: GraphId) -> Result<Self, InvalidGraph> {
-        Self::inner_at(text, id, 1)
+        Self::inner_at(text, id, 1, &GraphLimits::HIGHEST)
     }
 
-    fn inner_at(text: &RawValue, id: GraphId, depth: usize) -> Result<Self, InvalidGraph> {
+    fn inner_at(text: &RawValue, id: GraphId, depth: u32, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
         #[derive(Deserialize)]
         struct Named<'a> {
             #[serde(default, borrow)]
@@ -27,14 +28,14 @@ impl NewGraph {
             let problem = "it has an `id`, which follows from the node that holds it: remove it".to_owned();
             return Err(InvalidGraph::document(problem));
         }
-        Self::from_json_at(text.get(), id, depth)
+        Self::from_json_at(text.get(), id, depth, limits)
     }
 }
 
 /// What is wrong with what a node holds, if it is a node that holds something.
-pub(super) fn check(node: &NewNode, depth: usize, mut problem: impl FnMut(String)) {
-    let input = &node.job.input;
-    let graph = match node.job.kind.as_str() {
+pub(super) fn check(job: &NewJob, depth: u32, limits: &GraphLimits, mut problem: impl FnMut(String)) {
+    let input = &job.input;
+    let graph = match job.kind.as_str() {
         builtin::GRAPH => match input.decode::<Nested>() {
             Ok(nested) => nested.graph,
             Err(e) => return problem(e.problem),
@@ -53,12 +54,14 @@ pub(super) fn check(node: &NewNode, depth: usize, mut problem: impl FnMut(String
         },
         _ => return,
     };
-    let max = limits::GRAPH_DEPTH_MAX;
+    let max = limits.depth;
     if depth >= max {
-        return problem(format!("its graph stands inside {depth} others, at most {max} are allowed: enqueue it apart"));
+        let remedy = remedy(DEPTH, max as usize, "enqueue it apart");
+        return problem(format!("its graph stands inside {depth} others, at most {max} are allowed{remedy}"));
     }
     let id = GraphId::from_bytes([0; 16]);
-    let read = NewGraph::inner_at(&graph, id, depth + 1).and_then(|graph| graph.prepare_at(depth + 1));
+    let read = NewGraph::inner_at(&graph, id, depth + 1, limits);
+    let read = read.and_then(|graph| graph.prepare_at(depth + 1, limits));
     if let Err(invalid) = read {
         invalid.problems.iter().for_each(|inner| problem(format!("in its graph: {inner}")));
     }
@@ -67,6 +70,7 @@ pub(super) fn check(node: &NewNode, depth: usize, mut problem: impl FnMut(String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
 
     fn problems(text: &str) -> Vec<String> {
         let id = GraphId::from_bytes([7; 16]);

@@ -1,10 +1,12 @@
 //! Validation, and the form of a graph that stores write.
 
+mod within;
+
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::nested;
+use super::limits::GraphLimits;
 use super::problem::{GraphProblem, InvalidGraph};
 use super::restart::Restart;
 use super::{
@@ -15,7 +17,6 @@ use crate::builtin;
 use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
 use crate::lifecycle::End;
-use crate::limits;
 use crate::name::{GraphName, Kind, Label, NodeName, Queue};
 use crate::payload::Payload;
 use crate::store::Parent;
@@ -32,6 +33,7 @@ pub struct PreparedGraph {
     restart: Option<Box<Restart>>,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
+    limits: GraphLimits,
 }
 
 impl PreparedGraph {
@@ -168,6 +170,7 @@ pub struct PreparedAppend {
     graph: GraphId,
     nodes: Vec<PreparedNode>,
     edges: Vec<PreparedEdge>,
+    limits: GraphLimits,
 }
 
 impl PreparedAppend {
@@ -193,18 +196,28 @@ impl NewGraph {
     /// Validates the graph and adds its hidden `end`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each problem naming its nodes.
+    /// Everything that is wrong with it, each problem naming its nodes; more of anything than the default
+    /// [limits](GraphLimits) allow is wrong too.
     pub fn prepare(self) -> Result<PreparedGraph, InvalidGraph> {
-        self.prepare_at(0)
+        self.prepare_within(&GraphLimits::default())
+    }
+
+    /// The same within other limits.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn prepare_within(self, limits: &GraphLimits) -> Result<PreparedGraph, InvalidGraph> {
+        self.prepare_at(0, limits)
     }
 
     /// The same of a graph that stands inside so many others.
-    pub(super) fn prepare_at(mut self, depth: usize) -> Result<PreparedGraph, InvalidGraph> {
-        let mut check = Check::new(&self.nodes, depth);
+    pub(super) fn prepare_at(mut self, depth: u32, limits: &GraphLimits) -> Result<PreparedGraph, InvalidGraph> {
+        let mut check = Check::new(&self.nodes, self.edges.len(), depth, limits);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
         if let Some(input) = &self.input {
+            check.problems.extend(limits.input(input));
             check.input(input);
         }
         if let Some(unique) = &self.unique {
@@ -226,7 +239,7 @@ impl NewGraph {
         let to_end = edges.iter().filter(|e| e.child == nodes.len()).count() as u32;
         nodes.push(end_node(self.id, to_end));
         let NewGraph { id, name, rules, input, unique, .. } = self;
-        Ok(PreparedGraph { id, name, rules, input, unique, restart: None, nodes, edges })
+        Ok(PreparedGraph { id, name, rules, input, unique, restart: None, nodes, edges, limits: *limits })
     }
 }
 
@@ -235,9 +248,18 @@ impl NewAppend {
     /// looked for in the store, by name.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each problem naming its nodes.
+    /// Everything that is wrong with it, each problem naming its nodes; more of anything than the default
+    /// [limits](GraphLimits) allow is wrong too.
     pub fn prepare(self) -> Result<PreparedAppend, InvalidGraph> {
-        let mut check = Check::new(&self.nodes, 0);
+        self.prepare_within(&GraphLimits::default())
+    }
+
+    /// The same within other limits, by which the store judges too what the graph would come to.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each problem naming its nodes.
+    pub fn prepare_within(self, limits: &GraphLimits) -> Result<PreparedAppend, InvalidGraph> {
+        let mut check = Check::new(&self.nodes, self.edges.len(), 0, limits);
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
@@ -250,7 +272,7 @@ impl NewAppend {
             return Err(InvalidGraph { graph: self.graph.to_string(), problems: check.problems });
         }
         let (nodes, edges) = assemble(self.nodes, edges, &order, &guards);
-        Ok(PreparedAppend { graph: self.graph, nodes, edges })
+        Ok(PreparedAppend { graph: self.graph, nodes, edges, limits: *limits })
     }
 }
 
@@ -404,11 +426,9 @@ struct Check {
 }
 
 impl Check {
-    fn new(nodes: &[NewNode], depth: usize) -> Self {
-        let mut check = Self { places: HashMap::with_capacity(nodes.len()), names: Vec::new(), problems: Vec::new() };
-        if nodes.len() > limits::GRAPH_NODES_MAX {
-            check.problems.push(GraphProblem::TooManyNodes(nodes.len()));
-        }
+    fn new(nodes: &[NewNode], edges: usize, depth: u32, limits: &GraphLimits) -> Self {
+        let problems = limits.size(nodes.len(), edges);
+        let mut check = Self { places: HashMap::with_capacity(nodes.len()), names: Vec::new(), problems };
         let mut ids = HashMap::with_capacity(nodes.len());
         for (at, node) in nodes.iter().enumerate() {
             check.names.push(node.name.clone());
@@ -425,7 +445,9 @@ impl Check {
                 let problem = format!("the kind {} is kept for the product: choose another", node.job.kind);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
-            nested::check(node, depth, |problem| check.problems.push(GraphProblem::Job(node.name.clone(), problem)));
+            limits.node(&node.name, &node.job, depth, |problem| {
+                check.problems.push(GraphProblem::Job(node.name.clone(), problem));
+            });
             if let Some(unique) = &node.job.unique {
                 let problem = format!("has the unique key {:?}: give it to the graph", unique.key);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
@@ -438,11 +460,7 @@ impl Check {
     }
 
     fn input(&mut self, input: &Payload) {
-        if input.bytes.len() > limits::PAYLOAD_BYTES_MAX {
-            let problem =
-                format!("it has {} bytes, at most {} are allowed", input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
-            self.problems.push(GraphProblem::Input(problem));
-        } else if let Err(e) = input.check_text() {
+        if let Err(e) = input.check_text() {
             self.problems.push(GraphProblem::Input(e.problem));
         }
     }
@@ -460,9 +478,6 @@ impl Check {
 
     /// Resolves names; what cannot be resolved is a problem and left out.
     fn edges(&mut self, edges: &[NewEdge], existing: impl Fn(&NodeName) -> Option<ParentRef>) -> Vec<PreparedEdge> {
-        if edges.len() > limits::GRAPH_EDGES_MAX {
-            self.problems.push(GraphProblem::TooManyEdges(edges.len()));
-        }
         let mut seen = HashSet::with_capacity(edges.len());
         let mut resolved = Vec::with_capacity(edges.len());
         for edge in edges {

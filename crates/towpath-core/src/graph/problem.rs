@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::limits::remedy;
 use crate::id::JobId;
-use crate::limits;
 use crate::name::{InvalidName, Label, NodeName, UniqueKey};
 
 /// One thing wrong with a graph.
@@ -91,10 +91,15 @@ pub enum GraphProblem {
     Name(InvalidName),
     /// An edge to a node that was there before.
     ExistingChild(NodeName),
-    /// More nodes than allowed.
-    TooManyNodes(usize),
-    /// More edges than allowed.
-    TooManyEdges(usize),
+    /// It has more than the client allows.
+    TooMany {
+        /// Of what: the limit's name.
+        what: &'static str,
+        /// How many it has.
+        have: usize,
+        /// How many are allowed.
+        max: usize,
+    },
     /// A node's job breaks a limit.
     Job(NodeName, String),
     /// The graph's own input breaks a limit.
@@ -177,11 +182,8 @@ impl fmt::Display for GraphProblem {
             }
             Self::Name(problem) => problem.fmt(f),
             Self::ExistingChild(node) => write!(f, "{node} was in the graph before and can get no new parent"),
-            Self::TooManyNodes(nodes) => {
-                write!(f, "it has {nodes} nodes, at most {} are allowed", limits::GRAPH_NODES_MAX)
-            }
-            Self::TooManyEdges(edges) => {
-                write!(f, "it has {edges} edges, at most {} are allowed", limits::GRAPH_EDGES_MAX)
+            Self::TooMany { what, have, max } => {
+                write!(f, "it has {have} {what}, at most {max} are allowed{}", remedy(what, *max, "split it"))
             }
             Self::Job(node, problem) => write!(f, "node {node}: {problem}"),
             Self::Input(problem) => write!(f, "the graph's input: {problem}"),

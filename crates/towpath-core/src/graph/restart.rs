@@ -1,7 +1,7 @@
 //! A graph once more, from its start, as a graph of its own.
 
 use super::prepare::PreparedGraph;
-use super::{InvalidGraph, NewGraph};
+use super::{GraphLimits, InvalidGraph, NewGraph};
 use crate::fingerprint::mix;
 use crate::id::{GraphId, JobId};
 use crate::name::{Queue, RunId};
@@ -48,7 +48,7 @@ pub fn restart(content: NewGraph, id: GraphId, actor: &str, reason: &str) -> Res
         job.rules.fail_fast = false;
     }
     let restart = Restart { of: old, actor: actor.to_owned(), reason: reason.to_owned() };
-    Ok(graph.prepare()?.with_restart(restart))
+    Ok(graph.prepare_within(&GraphLimits::HIGHEST)?.with_restart(restart))
 }
 
 /// The id of a job in a restart: the time of the new graph's id, then a mix of both ids.

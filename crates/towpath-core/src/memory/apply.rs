@@ -45,6 +45,9 @@ impl Transaction<'_> {
                 }
                 Change::ResumeRun { run } => self.resume_run(&run),
                 Change::Requeue { job, from, input } => self.requeue(job, &from, input),
+                Change::RetryRun { job, from, chapter, first, kept } => {
+                    self.retry_run(job, &from, chapter, (first, &kept))
+                }
                 Change::BeginRetry { graph, mode, grace } => {
                     let (actor, why) = (actor.clone(), reason.clone());
                     let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why, due: None };

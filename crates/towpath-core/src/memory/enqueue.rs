@@ -204,7 +204,7 @@ impl Transaction<'_> {
         }
         if let Some(id) = &new.run {
             self.tables.run_by_id.insert(id.clone(), key);
-            self.tables.run.insert(key, RunRow { id: id.clone(), chapter: 1, entries: 0, paused: None });
+            self.tables.run.insert(key, RunRow { id: id.clone(), chapter: 1, entries: 0, paused: None, origin: None });
         }
         self.tables.job_by_id.insert(new.id, key);
         self.tables.job.insert(key, JobRow { new, lane, enqueued_at: self.now, parents });

@@ -8,14 +8,14 @@ use crate::id::{GraphId, JobId};
 use crate::lifecycle::{End, StopReason};
 use crate::name::{Kind, Queue, RunId};
 use crate::store::{
-    AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, Inspect, JobDetail,
-    JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult, VersionLine,
-    WorkerLine,
+    AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
+    StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
 use super::MemoryStore;
-use super::tables::{EdgeRow, Key, NodeRow, Tables, With, WorkerRow};
+use super::tables::{EdgeRow, GraphRow, Key, NodeRow, Tables, With, WorkerRow};
 
 impl Inspect for MemoryStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -47,7 +47,15 @@ impl Inspect for MemoryStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        Box::pin(async move { self.read("list graphs", |tables| tables.graph_lines(filter, page)) })
+        Box::pin(async move { self.read("list graphs", |tables| tables.graph_lines(&filter, page)) })
+    }
+
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
+        Box::pin(async move { self.read("list streams", |tables| tables.streams(&run)) })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
+        Box::pin(async move { self.read("list tallies", |tables| tables.tallies(&query)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
@@ -130,6 +138,7 @@ impl Tables {
                 entries: row.entries,
                 arrived: u32::try_from(self.arrivals_of(&row.id).count()).unwrap_or(u32::MAX),
                 paused: row.paused.clone(),
+                origin: row.origin.clone(),
             }),
         })
     }
@@ -185,12 +194,13 @@ impl Tables {
         })
     }
 
-    fn graph_lines(&self, filter: GraphFilter, page: Page) -> Vec<GraphLine> {
-        let lines = newest_first(&self.graph, page).filter_map(|(key, _)| self.graph_line(key));
-        let lines = lines.filter(|line| match filter {
-            GraphFilter::All => true,
-            GraphFilter::Open => line.end.is_none(),
-            GraphFilter::Ended(end) => line.end == Some(end),
+    fn graph_lines(&self, filter: &GraphFilter, page: Page) -> Vec<GraphLine> {
+        let is_named = |row: &GraphRow| filter.name.as_ref().is_none_or(|name| *name == row.name);
+        let rows = newest_first(&self.graph, page).filter(|(_, row)| is_named(row));
+        let lines = rows.filter_map(|(key, _)| self.graph_line(key)).filter(|line| match filter.standing {
+            GraphStanding::Any => true,
+            GraphStanding::Open => line.end.is_none(),
+            GraphStanding::Ended(end) => line.end == Some(end),
         });
         lines.take(length(page)).collect()
     }

@@ -7,7 +7,7 @@ use crate::lifecycle::State;
 use crate::limits;
 use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, StreamLine, Upstream, Wanted};
+use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, StreamHead, StreamLine, Upstream, Wanted};
 
 use super::tables::{Key, Tables};
 
@@ -113,6 +113,15 @@ impl Tables {
         let lines = lines.into_iter().flatten().zip(1..).skip(usize::try_from(after).unwrap_or(usize::MAX));
         let line = |(shown, number): (&Shown, u64)| StreamLine { number, payload: shown.payload.clone(), at: shown.at };
         lines.map(line).take(limit.min(limits::PAGE_MAX) as usize).collect()
+    }
+
+    pub(super) fn streams(&self, run: &RunId) -> Vec<StreamHead> {
+        let Some(job) = self.run_by_id.get(run) else { return Vec::new() };
+        let of_run = self.stream.range((*job, String::new())..(*job + 1, String::new()));
+        let head = |((_, name), lines): (&(Key, String), &Vec<Shown>)| {
+            Some(StreamHead { name: name.clone(), lines: lines.len() as u64, at: lines.last()?.at })
+        };
+        of_run.filter_map(head).take(limits::STREAMS_MAX as usize).collect()
     }
 
     pub(super) fn how_ended(&self, id: JobId) -> Option<Ended> {

@@ -139,7 +139,7 @@ impl Transaction<'_> {
     }
 
     /// Lets a run's next chapter have an empty journal. The one before is kept, older ones go. Answers the run.
-    fn next_chapter(&mut self, job: Key) -> Option<RunId> {
+    pub(super) fn next_chapter(&mut self, job: Key) -> Option<RunId> {
         let run = self.tables.run.get_mut(&job)?;
         let places = (job, 0, 0)..(job, run.chapter, 0);
         let old: Vec<_> = self.tables.entry.range(places).map(|(place, _)| *place).collect();

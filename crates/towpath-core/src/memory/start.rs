@@ -8,15 +8,23 @@ use super::Transaction;
 impl Transaction<'_> {
     pub(super) fn start(&mut self, start: Start) -> Result<Placed, Refusal> {
         start.check()?;
-        let Start { job, taken, signal } = start;
+        let Start { job, taken, signal, fork } = start;
         // One that is sent again, its signal with it, was carried out as a whole.
         if self.tables.job_by_id.contains_key(&job.id) {
             return self.enqueue_job(job);
         }
         let there = job.run.as_ref().and_then(|run| self.tables.run_by_id.get(run)).copied();
         let Some(key) = there else {
+            if let Some(fork) = &fork {
+                self.check_fork(fork)?;
+            }
+            let id = job.id;
             signal.map_or(Ok(()), |signal| self.deliver(signal).map(|_| ()))?;
-            return self.enqueue_job(job);
+            let placed = self.enqueue_job(job)?;
+            if let (Some(fork), Placed::Inserted) = (fork, placed) {
+                self.fork(id, *fork);
+            }
+            return Ok(placed);
         };
         let has_ended = matches!(self.tables.state(key), State::Ended(_));
         match taken {

@@ -10,7 +10,10 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, UniqueKey};
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
-use crate::store::{AttemptOutcome, Counters, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions};
+use crate::store::{
+    AttemptOutcome, Counters, ForkedFrom, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions,
+};
+use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
 use crate::unique::OwnKey;
 
@@ -71,6 +74,8 @@ pub(super) struct Tables {
     pub(super) node_by_graph: BTreeSet<(Key, Key)>,
     pub(super) node_by_name: BTreeMap<(Key, NodeName), Key>,
     pub(super) edge: BTreeMap<(Key, u32), EdgeRow>,
+
+    pub(super) tally: BTreeMap<Place, Tally>,
 
     pub(super) schedule: BTreeMap<ScheduleName, (i64, StoredSchedule)>,
     pub(super) schedule_next: BTreeSet<(Timestamp, ScheduleName)>,
@@ -174,6 +179,7 @@ pub(super) struct RunRow {
     /// How many entries this chapter has.
     pub(super) entries: u32,
     pub(super) paused: Option<PauseLine>,
+    pub(super) origin: Option<ForkedFrom>,
 }
 
 /// An entry of a journal, by run, chapter and place.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::carried::Carried;
 use crate::payload::{DecodeError, EncodeError, Payload};
 use crate::time::Timestamp;
 
@@ -134,6 +135,9 @@ pub enum Entry {
         /// What the function is given, if it is not what its job was: in a later chapter.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Outcome>,
+        /// What lines behind this one were carried over from another journal, by a retry or a fork.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carried: Option<Box<Carried>>,
     },
     /// An operation was opened, and is waited for.
     Opened {
@@ -182,6 +186,15 @@ pub enum Entry {
         /// Whether the line was committed by itself, with rows of the application's: what it has caused comes after it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
+        /// Of a failure: the place of the operation that was to be built next. What has a lower one follows from none of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<Pos>,
+    },
+    /// The function is over, by itself or because it was stopped, and its run is not: children are waited for, or undone is
+    /// what it did.
+    Left {
+        /// When.
+        at: Timestamp,
     },
     /// The function goes on in the next chapter.
     Continued {
@@ -213,6 +226,18 @@ impl Entry {
     /// It is of a newer release, or damaged.
     pub fn decode(payload: &Payload) -> Result<Self, DecodeError> {
         payload.decode()
+    }
+
+    /// A line as a store gives it.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn read(line: &crate::store::Entry) -> Result<Self, DecodeError> {
+        let mut entry = Self::decode(&line.payload)?;
+        if let Self::Began { at, carried: Some(carried), .. } = &mut entry {
+            carried.written(at, line.at);
+        }
+        Ok(entry)
     }
 }
 
@@ -286,14 +311,14 @@ impl<'de> Deserialize<'de> for Outcome {
 }
 
 /// Numbers of 64 bits as text: what reads JSON elsewhere often has only 53.
-mod hex {
+pub(super) mod hex {
     use serde::{Deserializer, Serializer, de};
 
-    pub(super) fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{value:016x}"))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         struct Text;
         impl de::Visitor<'_> for Text {
             type Value = u64;
@@ -324,6 +349,7 @@ mod tests {
             outcome: Outcome::of(&("a", 1)).unwrap(),
             arrival: None,
             alone: false,
+            next: None,
         };
         let payload = entry.encode().unwrap();
         let text = r#"{"done":{"pos":3,"op":{"kind":"step","name":"charge","version":2,"input":"000000000000fb95"},"at":7,"outcome":["a",1]}}"#;

@@ -76,7 +76,10 @@ mod tests {
             seed: u64::MAX,
             input: Outcome::of(&("tea", 3)).unwrap(),
         };
-        let history = History { header, entries: vec![Entry::Began { at: Timestamp::ZERO, version: 2, input: None }] };
+        let history = History {
+            header,
+            entries: vec![Entry::Began { at: Timestamp::ZERO, version: 2, input: None, carried: None }],
+        };
         let text = history.to_json_lines();
         assert_eq!(History::from_json_lines(&text).unwrap().to_json_lines(), text);
         let refused = History::from_json_lines(&(text + "{}\n")).unwrap_err();

@@ -127,6 +127,8 @@ pub(super) struct State {
     pub(super) began_at: Timestamp,
     draws: u64,
     seed: u64,
+    /// Whether the function is over and a line is to say so.
+    is_left: bool,
     interrupt: Option<Interrupt>,
     /// Whether an operation was built or polled since the last look.
     touched: bool,
@@ -186,6 +188,7 @@ impl Ops {
             began_at,
             draws: 0,
             seed,
+            is_left: false,
             interrupt: None,
             touched: false,
         };
@@ -353,12 +356,25 @@ impl Ops {
         self.lock().began_at
     }
 
+    /// From when the longest time counts that it may take: from its beginning, or from its retry or fork.
+    pub fn limited_from(&self) -> Timestamp {
+        let state = self.lock();
+        state.record.carried.as_ref().and_then(|carried| carried.since).unwrap_or(state.began_at)
+    }
+
     /// The next 64 random bits: the same in every replay.
     pub fn random(&self) -> u64 {
         let mut state = self.lock();
         state.draws += 1;
-        let (next, draws) = (u64::from(state.next.0), state.draws);
-        mix(mix(state.seed, next), draws)
+        let carried = state.record.carried.as_ref().and_then(|carried| carried.seed_at(state.next));
+        let (seed, next, draws) = (carried.unwrap_or(state.seed), u64::from(state.next.0), state.draws);
+        mix(mix(seed, next), draws)
+    }
+
+    /// Says that the function is over, before anything is done behind it.
+    pub fn leave(&self) {
+        let mut state = self.lock();
+        state.is_left |= !std::mem::replace(&mut state.record.has_left, true);
     }
 
     /// Whether a patch is in: it is for runs that come to it for the first time, and not for those that went by before
@@ -490,6 +506,11 @@ impl State {
         Some((waker, ident, self.commands.remove(&pos)))
     }
 
+    /// The place of the operation that is built next.
+    pub(super) fn next(&self) -> Pos {
+        self.next
+    }
+
     pub(super) fn is_waiting(&self, pos: Pos) -> bool {
         self.open.get(&pos).is_some_and(|slot| slot.ready.is_none())
     }
@@ -535,8 +556,10 @@ impl State {
             let mismatch = Mismatch { pos: *pos, how, journal: None, code: Some(op.clone()), place };
             return Err(Interrupt::Mismatch(Box::new(mismatch)));
         }
+        let at = self.now;
+        let left = std::mem::take(&mut self.is_left).then_some(Entry::Left { at });
         let patches = self.patches.drain(..).map(|id| Entry::Patched { id });
-        Ok(patches.chain(std::mem::take(&mut self.opened).into_values()).collect())
+        Ok(patches.chain(left).chain(std::mem::take(&mut self.opened).into_values()).collect())
     }
 
     /// The function waits, where the journal has its end.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use super::carried::Carried;
 use super::entry::{Entry, Ident, Outcome, Pos};
 use super::interrupt::{Disagreement, Mismatch};
 use crate::time::Timestamp;
@@ -24,8 +25,12 @@ pub(super) struct Record {
     done: HashSet<Pos>,
     last: Option<Pos>,
     has_ended: bool,
-    /// Whether there is anything behind the first line.
-    has_lines: bool,
+    /// Whether the journal has a line that says that the function is over.
+    pub(super) has_left: bool,
+    /// How many lines are behind the first one.
+    lines: u32,
+    /// What was carried over from another journal.
+    pub(super) carried: Option<Box<Carried>>,
 }
 
 /// A recorded delivery.
@@ -48,8 +53,9 @@ impl Record {
 
     fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Began { at, version, .. } => {
+            Entry::Began { at, version, carried, .. } => {
                 self.began = Some((at, version));
+                self.carried = carried;
                 return;
             }
             Entry::Opened { pos, op, .. } => self.note(pos, op),
@@ -62,15 +68,18 @@ impl Record {
             Entry::Patched { id } => {
                 self.patched.insert(id);
             }
-            Entry::Done { pos, op, at, outcome, arrival, alone } => {
+            Entry::Done { pos, op, at, outcome, arrival, alone, .. } => {
                 self.note(pos, op);
                 self.done.insert(pos);
-                self.taken.extend(arrival);
+                // What another run has taken was never in this one's inbox.
+                let is_foreign = self.carried.as_ref().is_some_and(|carried| self.lines < carried.foreign);
+                self.taken.extend(arrival.filter(|_| !is_foreign));
                 self.deliveries.push_back(Recorded { pos, at, outcome, alone });
             }
+            Entry::Left { .. } => self.has_left = true,
             Entry::Ended { .. } | Entry::Continued { .. } => self.has_ended = true,
         }
-        self.has_lines = true;
+        self.lines += 1;
     }
 
     fn note(&mut self, pos: Pos, op: Ident) {
@@ -85,7 +94,13 @@ impl Record {
 
     /// Whether there is something to replay: of a chapter that has just begun there is only its first line.
     pub(super) fn has_lines(&self) -> bool {
-        self.has_lines
+        self.lines > 0
+    }
+
+    /// Whether all that is left to tell is the end of what was carried over, and nothing was written since: what that end
+    /// causes may be in no line.
+    pub(super) fn is_at_end_of_carried(&self) -> bool {
+        self.deliveries.is_empty() && self.carried.as_ref().is_some_and(|carried| carried.lines == self.lines)
     }
 
     /// Whether the code runs behind the journal: something is recorded that it has not come to.

@@ -243,6 +243,18 @@ impl StoredSchedule {
         }
     }
 
+    /// The next ticks that are still to be decided, at most so many. None while it is paused.
+    pub fn coming(&self, most: usize) -> Vec<Timestamp> {
+        let most = if self.next.is_some() { most } else { 0 };
+        self.rule.spec.ticks_after(&self.rule.zone, self.cursor).take(most).collect()
+    }
+
+    /// Whether it was to be looked at longer ago than its grace: no worker looks at schedules.
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        let grace = std::time::Duration::from_micros(self.rule.policy.grace_us);
+        self.next.is_some_and(|next| next + grace < now)
+    }
+
     /// The stored form.
     pub fn to_stored(&self) -> String {
         // Names, numbers and texts: it always has a JSON form.
@@ -301,5 +313,28 @@ impl ScheduleWrite {
     /// When to look at it again.
     pub fn next(&self) -> Option<Timestamp> {
         self.row.as_ref().and_then(|row| row.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Policy, Spec, Zone};
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_to_come_follows_the_cursor_and_a_pause_ends_it() {
+        let at = |minute: i64| Timestamp::from_micros(minute * 60_000_000);
+        let rule =
+            Schedule { spec: Spec::parse("*/10 * * * *").unwrap(), zone: Zone::utc(), policy: Policy::default() };
+        let job = TickJob::of(&NewJob::new(JobId::from_bytes([1; 16]), Kind::new("k").unwrap())).unwrap();
+        let put = StoredSchedule::put(None, ScheduleName::new("s").unwrap(), (rule, job), Keeper::Hand, at(5));
+        let row = put.row.unwrap();
+        assert_eq!(row.coming(3), [at(10), at(20), at(30)]);
+        assert!(!row.is_late(at(11)) && row.is_late(at(11) + Duration::from_micros(1)), "its grace is a minute");
+        let row = row.pause(1).row.unwrap();
+        assert!(row.coming(3).is_empty() && !row.is_late(at(100)));
+        let row = row.resume(2, at(45)).row.unwrap();
+        assert_eq!(row.coming(2), [at(50), at(60)]);
     }
 }

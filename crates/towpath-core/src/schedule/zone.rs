@@ -8,6 +8,8 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+use crate::time::Timestamp;
+
 /// A zone such as `Europe/Berlin` or `UTC`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -69,6 +71,22 @@ impl Zone {
     pub fn name(&self) -> &str {
         // `named` lets no zone in that has no name.
         self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// What the local clock shows at an instant, with its distance from UTC: `Sun 2026-11-29 02:30:00 +01`. `None` where no
+    /// clock reaches.
+    ///
+    /// ```
+    /// use towpath_core::Timestamp;
+    /// use towpath_core::schedule::Zone;
+    /// let midsummer = Timestamp::from_micros(1_781_956_800_000_000);
+    /// assert_eq!(Zone::named("Europe/Berlin")?.shows(midsummer).as_deref(), Some("Sat 2026-06-20 14:00:00 +02"));
+    /// # Ok::<(), towpath_core::schedule::UnknownZone>(())
+    /// ```
+    pub fn shows(&self, instant: Timestamp) -> Option<String> {
+        let at = jiff::Timestamp::from_microsecond(instant.as_micros()).ok()?;
+        let (offset, local) = (self.0.to_offset(at), self.0.to_datetime(at));
+        Some(format!("{} {offset}", local.strftime("%a %F %T")))
     }
 
     /// What the local clock shows at a second since the epoch; `None` where no clock reaches.

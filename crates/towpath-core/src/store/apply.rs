@@ -9,6 +9,7 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
 use crate::name::{Queue, RunId};
 use crate::payload::Payload;
+use crate::replay::Kept;
 use crate::time::Timestamp;
 use crate::unique::KeyHolder;
 
@@ -105,6 +106,22 @@ pub enum Change {
         /// What its handler is given from now on, in place of what it was given before.
         input: Option<Payload>,
     },
+    /// Lets a lone run that has ended go on in its next chapter, whose journal begins with lines of the one that has ended: what a
+    /// [`Cut`](crate::replay::Cut) says. That one is kept beside it, older ones go. The cancel that it was told goes; what it
+    /// was sent stays, and what lines that are left out had taken is there again. Else as a requeue: a new arrival, its
+    /// failures and crashes at 0. One that has begun another chapter meanwhile is left alone.
+    RetryRun {
+        /// The job that is the run.
+        job: JobId,
+        /// The ends that it may leave.
+        from: Vec<End>,
+        /// The chapter that has ended.
+        chapter: u32,
+        /// The first line of the next one.
+        first: Payload,
+        /// What follows it, of the lines of this one.
+        kept: Kept,
+    },
     /// Begins to retry a graph in place: a stop with this mode takes the place of one to cancel or of a failure. While it
     /// is there, nothing of the graph is decided or comes to a handler, and its `end` waits; what runs goes on. A retry that
     /// is under way stays as it is, and is answered. A graph that has ended and would hold its unique key again has it again,
@@ -166,6 +183,14 @@ impl Order {
                     check_input(*job, input.as_ref())?;
                     input
                 }
+                Change::RetryRun { job, first, kept, .. } => {
+                    if !kept.is_sound() {
+                        return Err(invalid(format!("the lines that job {job} is to keep are not in order")));
+                    }
+                    check_input(*job, Some(first))?;
+                    bytes += first.bytes.len();
+                    &None
+                }
                 Change::Replace { job, input } => {
                     check_input(*job, Some(input))?;
                     bytes += input.bytes.len();
@@ -215,6 +240,7 @@ impl Change {
             Self::Requeue { input: None, .. } => "requeue",
             Self::Requeue { input: Some(_), .. } => "requeue with a new input",
             Self::BeginRetry { .. } => "retry",
+            Self::RetryRun { .. } => "retry run",
             Self::Rearm { .. } => "rearm",
             Self::EndRetry { .. } => "end retry",
             Self::Replace { .. } => "replace input",
@@ -224,9 +250,11 @@ impl Change {
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
-            Self::End { job, .. } | Self::Edit { job, .. } | Self::Requeue { job, .. } | Self::Replace { job, .. } => {
-                job.to_string()
-            }
+            Self::End { job, .. }
+            | Self::Edit { job, .. }
+            | Self::Requeue { job, .. }
+            | Self::RetryRun { job, .. }
+            | Self::Replace { job, .. } => job.to_string(),
             Self::Stop { graph, .. }
             | Self::Unstop { graph, .. }
             | Self::Recount { graph }

@@ -112,6 +112,12 @@ pub enum Refusal {
         /// The job that has it.
         job: JobId,
     },
+    /// The run to fork is gone, or has begun chapters since its journal was read.
+    #[error("the journal of run {run} is not there any more as it was read: look at the run, and fork it anew")]
+    JournalGone {
+        /// The run.
+        run: RunId,
+    },
     /// The unique key is held by another one, and was not to be shared.
     #[error("the unique key {key:?} is held by {by}: wait until it is free, or use that one")]
     KeyTaken {

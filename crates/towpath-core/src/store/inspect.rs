@@ -11,9 +11,12 @@ use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
+use crate::tally::{Tally, Width};
 use crate::time::Timestamp;
 
 use super::served::Versions;
+use super::show::StreamHead;
+use super::start::ForkedFrom;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -24,6 +27,13 @@ pub trait Inspect: Send + Sync {
 
     /// The job that a run is.
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>>;
+
+    /// The streams into which a run has written, by name; at most [`STREAMS_MAX`](crate::limits::STREAMS_MAX).
+    fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>>;
+
+    /// What was counted ([`Store::record`](super::Store::record)) from an instant on, by instant, queue and kind; at most
+    /// [`TALLIES_MAX`](crate::limits::TALLIES_MAX) lines, the oldest first.
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>>;
 
     /// Jobs, newest first.
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>>;
@@ -62,6 +72,32 @@ pub trait Inspect: Send + Sync {
 
     /// How many rows each table has, for tests and for diagnosis.
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>>;
+}
+
+/// Which tallies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TallyQuery {
+    /// By the minute, or by the quarter of an hour.
+    pub width: Width,
+    /// Those that start then or later.
+    pub from: Timestamp,
+    /// Of this queue.
+    pub queue: Option<Queue>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+}
+
+/// What was counted of one kind in one queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TallyLine {
+    /// When the minute or the quarter of an hour starts.
+    pub at: Timestamp,
+    /// The queue.
+    pub queue: Queue,
+    /// The kind.
+    pub kind: Kind,
+    /// What was counted.
+    pub tally: Tally,
 }
 
 /// A part of a list.
@@ -129,15 +165,30 @@ pub struct StateCounts {
     pub repaired: u64,
 }
 
-/// Which graphs.
+/// Which graphs. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphFilter {
+    /// Of this name.
+    pub name: Option<GraphName>,
+    /// Standing so.
+    pub standing: GraphStanding,
+}
+
+impl From<GraphStanding> for GraphFilter {
+    fn from(standing: GraphStanding) -> Self {
+        Self { name: None, standing }
+    }
+}
+
+/// How a graph stands, as lists ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GraphFilter {
-    /// All of them.
+pub enum GraphStanding {
+    /// However.
     #[default]
-    All,
-    /// Those that have not ended.
+    Any,
+    /// It has not ended.
     Open,
-    /// Those that ended so.
+    /// It has ended so.
     Ended(GraphEnd),
 }
 
@@ -253,6 +304,8 @@ pub struct RunLine {
     pub arrived: u32,
     /// By whom it is paused, if it is.
     pub paused: Option<PauseLine>,
+    /// Where it was forked from, if it was.
+    pub origin: Option<ForkedFrom>,
 }
 
 /// An attempt that is kept.

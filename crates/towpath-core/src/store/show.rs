@@ -76,6 +76,17 @@ impl Showing {
     }
 }
 
+/// A stream into which a run has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamHead {
+    /// Its name.
+    pub name: String,
+    /// How many lines it has.
+    pub lines: u64,
+    /// When the newest was written.
+    pub at: Timestamp,
+}
+
 /// What a run has shown last under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {

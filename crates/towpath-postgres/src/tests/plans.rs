@@ -14,8 +14,8 @@ use crate::{PostgresOptions, PostgresStore};
 /// The version that the snapshots are of.
 const VERSION: &str = "15";
 
-/// Each with arguments as a turn, a client or maintenance would give them.
-const HOT: [(Query, &str); 24] = [
+/// Each with arguments as a turn, a client or maintenance would give them; and the list of people that pages through a name.
+const HOT: [(Query, &str); 25] = [
     (
         Query::EnqueueJobs,
         "1, null, array_agg(gen_random_uuid()), array_agg(1), array_agg(0), null, null, null, null, null, null, \
@@ -61,6 +61,7 @@ const HOT: [(Query, &str); 24] = [
     (Query::RescueTake, "3, 9, '{4,5}', 100"),
     (Query::PruneJobs, "1000"),
     (Query::PruneFind, ""),
+    (Query::GraphListNamed, "1400, 20, 'g2', null"),
 ];
 
 /// Rows as a busy store has them: 40,000 ready, 4,000 later, 4,000 running of 20 workers, 40,000 ended, 500 graphs.
@@ -83,7 +84,7 @@ insert into towpath.deadline (job, at) select n, n from generate_series(45000, 4
 insert into towpath.ended (job, ended_at, prune_at, attempt, failures, crashes, state)
   select n, n, 9000000000000000 + n, 1, 0, 0, 0 from generate_series(49000, 59999) n;
 insert into towpath.graph (graph, id, name, nodes, edges, created_at)
-  select n, gen_random_uuid(), 'g', 20, 40, 1 from generate_series(1, 1500) n;
+  select n, gen_random_uuid(), 'g' || n % 12, 20, 40, 1 from generate_series(1, 1500) n;
 insert into towpath.node (job, graph, name, role, need, eager, phase, \"left\", ok, untaken, spoiled, depth)
   select n, 1 + (n - 60000) / 20, 'n' || n, 0, 1, false, 0, 1, 0, 0, 0, 0 from generate_series(60000, 89999) n;
 insert into towpath.edge (parent, ord, child, verdicts)

@@ -1,5 +1,10 @@
 //! Actions: each an order in the name of who asks, done once per idempotency key.
 
+pub(super) mod edit;
+pub(super) mod graph;
+pub(super) mod many;
+pub(super) mod steer;
+
 use std::future::Future;
 
 use axum::body::Bytes;
@@ -15,7 +20,7 @@ use super::{json, read_body};
 use crate::app::Ctx;
 use crate::look;
 use crate::options::Action;
-use crate::orders::{self, Requeued, ToAsk, ToSend};
+use crate::orders::{self, GoOn, Requeued, ToAsk, ToSend};
 use crate::problem::Problem;
 
 #[derive(Debug, Default, Deserialize)]
@@ -158,6 +163,48 @@ pub(super) async fn terminate_run(
         let why: Why = read_body(&headers, &body)?;
         let run = look::run(&ctx.app.client, &id).await?;
         orders::terminate_job(&ctx, run.line.id, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RetryRun {
+    reason: String,
+    at: Option<u32>,
+    from_beginning: bool,
+    even_succeeded: bool,
+}
+
+pub(super) async fn retry_run(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {
+    let order = async {
+        let RetryRun { reason, at, from_beginning, even_succeeded } = read_body(&headers, &body)?;
+        ctx.allow(Action::Retry)?;
+        let run = look::run(&ctx.app.client, &id).await?.run.ok_or_else(|| Problem::not_found("run", &id))?;
+        let from = match (at, from_beginning) {
+            (Some(_), true) => return Err(Problem::invalid("at and from_beginning: one of them says from where")),
+            (Some(at), false) => GoOn::At(at),
+            (None, true) => GoOn::Beginning,
+            (None, false) => GoOn::Failed,
+        };
+        orders::retry_run(&ctx, &run.id, &reason, from, even_succeeded).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Fork {
+    id: String,
+    at: u32,
+}
+
+pub(super) async fn fork_run(ctx: Ctx, Path(id): Path<String>, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {
+    let order = async {
+        let asked: Fork = read_body(&headers, &body)?;
+        ctx.allow(Action::Retry)?;
+        let run = look::run(&ctx.app.client, &id).await?.run.ok_or_else(|| Problem::not_found("run", &id))?;
+        orders::fork_run(&ctx, &run.id, asked.at, &asked.id).await
     };
     once(&ctx, &headers, &uri, &body, order).await
 }

@@ -4,16 +4,22 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
-use towpath::core::Label;
 use towpath::core::store::{JobLine, JobShape};
+use towpath::core::{Label, ScheduleName};
 use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
-use crate::look::{self, JobQuery, PageQuery, Workers};
+use crate::look::child::Children;
+use crate::look::tallies::{Tallies, TalliesQuery};
+use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, StreamLine, Version, Worker};
+use crate::shape::schedule::Schedule;
+use crate::shape::stream::{Stream, StreamLine};
+use crate::shape::tally::Figures;
+use crate::shape::version::Version;
+use crate::shape::{Audit, Counts, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -30,6 +36,13 @@ pub(super) struct JobsQuery {
     graph: String,
     after: String,
     limit: String,
+}
+
+/// Up to how many of a state are counted.
+const COUNTED: u32 = 10_000;
+
+pub(super) async fn counts(ctx: Ctx) -> Result<Response, Problem> {
+    Ok(json(&Counts::of(&ctx.app.client.inspect().counts(COUNTED).await?, COUNTED)))
 }
 
 pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
@@ -61,6 +74,24 @@ pub(crate) fn next<T>(lines: &[T], limit: u32, key: impl Fn(&T) -> i64) -> Optio
     lines.last().filter(|_| lines.len() >= limit as usize).map(|line| key(line).to_string())
 }
 
+/// The name after a full page of a list that goes by names.
+pub(crate) fn next_name<T>(lines: &[T], limit: u32, name: impl Fn(&T) -> &str) -> Option<String> {
+    lines.last().filter(|_| lines.len() >= limit as usize).map(|line| name(line).to_owned())
+}
+
+pub(super) async fn schedules(ctx: Ctx, query: Asked<NamedQuery>) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let limit = query.limit()?;
+    let found = ctx.app.client.store().schedules(query.name(ScheduleName::new)?, limit).await?;
+    let next = next_name(&found.rows, limit, |(_, row)| row.name.as_str());
+    Ok(json(&List { items: found.rows.iter().map(|(_, row)| Schedule::of(row, found.now)).collect(), next }))
+}
+
+pub(super) async fn schedule(ctx: Ctx, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (row, now) = look::schedule(&ctx.app.client, &name).await?;
+    Ok(json(&Schedule::of(&row, now)))
+}
+
 pub(super) async fn runs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
     let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
@@ -81,22 +112,24 @@ async fn whole(ctx: &Ctx, detail: &JobDetail) -> Result<Response, Problem> {
 }
 
 pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {
-    let lines = ctx.app.client.inspect().queues().await?;
+    let workers = Workers::look(&ctx.app.client).await?;
+    let lines = look::queues(&ctx.app.client, &workers).await?;
     Ok(json(&List { items: lines.iter().map(QueueShape::of).collect(), next: None }))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GraphsQuery {
+    name: String,
     state: String,
     after: String,
     limit: String,
 }
 
 pub(super) async fn graphs(ctx: Ctx, query: Asked<GraphsQuery>) -> Result<Response, Problem> {
-    let GraphsQuery { state, after, limit } = asked(query)?;
+    let GraphsQuery { name, state, after, limit } = asked(query)?;
     let page = PageQuery { after, limit }.page()?;
-    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&state)?, page).await?;
+    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&name, &state)?, page).await?;
     let next = next(&lines, page.limit, |line| line.key);
     Ok(json(&List { items: lines.iter().map(Graph::of).collect(), next }))
 }
@@ -127,7 +160,8 @@ pub(super) async fn journal(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
     let lines = ctx.app.client.store().entries(detail.line.id, run.chapter, from, limit).await?;
     let next = next(&lines, limit, |line| i64::from(line.seq));
-    let items = lines.iter().map(|line| Line::of(&ctx, &detail.line.kind, line)).collect();
+    let children = Children::look(&ctx.app.client, &detail, run).await?;
+    let items = lines.iter().map(|line| Line::of(&ctx, &detail.line.kind, &children, line)).collect();
     Ok(json(&List { items, next }))
 }
 
@@ -139,6 +173,13 @@ pub(super) async fn signals(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     let lines = ctx.app.client.store().inbox(run.id.clone(), after, limit).await?;
     let next = next(&lines, limit, |line| line.seq);
     Ok(json(&List { items: lines.iter().map(|line| Signal::of(&ctx, &detail.line.kind, line)).collect(), next }))
+}
+
+pub(super) async fn streams(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
+    let detail = look::run(&ctx.app.client, &id).await?;
+    let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
+    let heads = ctx.app.client.inspect().streams(run.id.clone()).await?;
+    Ok(json(&List { items: heads.iter().map(Stream::of).collect(), next: None }))
 }
 
 pub(super) async fn stream(
@@ -164,8 +205,12 @@ pub(super) async fn workers(ctx: Ctx) -> Result<Response, Problem> {
     Ok(json(&List { items, next: None }))
 }
 
+pub(super) async fn tallies(ctx: Ctx, query: Asked<TalliesQuery>) -> Result<Response, Problem> {
+    Ok(json(&Figures::of(&Tallies::look(&ctx.app.client, &asked(query)?).await?)))
+}
+
 pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {
-    let lines = ctx.app.client.inspect().open_versions().await?;
+    let lines = versions::look(&ctx.app.client).await?;
     Ok(json(&List { items: lines.iter().map(Version::of).collect(), next: None }))
 }
 

@@ -108,7 +108,7 @@
   document.addEventListener("click", (event) => document.querySelectorAll("details.act[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
 
   // ---- keys
-  const places = { o: "/", j: "/jobs", g: "/graphs", r: "/runs", q: "/queues", w: "/workers", d: "/jobs?state=dead", a: "/audit" };
+  const places = { o: "/", j: "/jobs", g: "/graphs", r: "/runs", s: "/schedules", q: "/queues", c: "/charts", w: "/workers", d: "/jobs?state=dead", a: "/audit" };
   let go = 0;
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { document.querySelectorAll("details.act[open]").forEach((menu) => { menu.open = false; $("summary", menu).focus(); }); }

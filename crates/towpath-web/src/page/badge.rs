@@ -12,6 +12,7 @@ pub(crate) const SPRITE: &str = r##"<svg class="sprite" aria-hidden="true"><defs
 <symbol id="i-waiting" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="3 2.3"/></symbol>
 <symbol id="i-ready" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2"/></symbol>
 <symbol id="i-later" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="2"/><path d="M8 4.4V8l2.6 1.8" fill="none" stroke="currentColor" stroke-width="1.8"/></symbol>
+<symbol id="i-paused" viewBox="0 0 16 16"><path d="M5.2 2.5v11M10.8 2.5v11" stroke="currentColor" stroke-width="3"/></symbol>
 <symbol id="i-running" viewBox="0 0 16 16"><path d="M4 2.2v11.6L13.5 8z" fill="currentColor"/></symbol>
 <symbol id="i-blocked" viewBox="0 0 16 16"><path d="M8 1.2 15.3 14.4H.7z" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linejoin="round"/><path d="M8 6v4M8 11.4v1.3" stroke="currentColor" stroke-width="1.8"/></symbol>
 <symbol id="i-succeeded" viewBox="0 0 16 16"><path d="m2.2 8.6 3.8 4 7.8-9" fill="none" stroke="currentColor" stroke-width="2.6"/></symbol>

@@ -10,9 +10,9 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use towpath::core::State;
 use towpath::core::store::{GraphDetail, JobLine, NodeLine};
-use towpath::{End, Holds, JobId, Kind};
+use towpath::core::{Compensation, State};
+use towpath::{End, GraphId, Holds, JobId, Kind};
 
 use super::{Page, act, badge, empty, payload, when};
 use crate::app::Ctx;
@@ -68,7 +68,7 @@ pub(super) async fn page(
             (tools(&ctx, &detail, &query))
             @if detail.nodes.is_empty() { (empty("It has no nodes.", "")) }
             @else if drawn == 0 { (empty("Nothing has failed.", "")) }
-            @else { (draw::map(&ctx, &detail, &folded)) }
+            @else { (draw::map(&ctx, &detail, &folded, &held)) }
         }
         div.cols {
             section.card { h2 { "Facts" }
@@ -78,6 +78,9 @@ pub(super) async fn page(
                     dt { "Nodes" } dd { (line.nodes) ", " (detail.edges.len()) " edges" }
                     @if let Some(retry) = detail.rules.retry { dt { "Generation" } dd { (line.generation) " of " (retry.attempts) ", " (when::duration(retry.delay())) " apart" } }
                     @else if line.generation > 1 { dt { "Generation" } dd { (line.generation) } }
+                    @if let Some(compensation) = line.compensation { dt { "Undos" } dd { (undos(compensation)) } }
+                    @if let Some(of) = line.restart_of { dt { "Restart of" } dd { (another(&ctx, of)) } }
+                    @if !detail.restarts.is_empty() { dt { "Restarted as" } dd { @for graph in &detail.restarts { (another(&ctx, *graph)) " " } } }
                     dt { "Enqueued" } dd { (when::ago(line.created_at)) }
                     @if let Some(ended) = line.ended_at { dt { "Ended" } dd { (when::ago(ended)) ", after " (when::took(Some(line.created_at), Some(ended))) } }
                 }
@@ -144,6 +147,19 @@ fn urgency(state: State) -> u8 {
         State::Ended(End::Skipped(_)) => 6,
         State::Ended(End::Succeeded) => 7,
     }
+}
+
+/// What came of its undos.
+fn undos(compensation: Compensation) -> &'static str {
+    match compensation {
+        Compensation::Running => "run, or are about to",
+        Compensation::Complete => "all that was to be undone is",
+        Compensation::Incomplete => "one is not done: what it guards still stands",
+    }
+}
+
+fn another(ctx: &Ctx, graph: GraphId) -> Markup {
+    html! { a.mono href=(ctx.base.to(&["graphs", &graph.to_string()])) { (graph) } }
 }
 
 /// A link to the node or the run that has started a graph.

@@ -17,8 +17,20 @@ use crate::problem::Problem;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListQuery {
+    name: String,
     state: String,
     after: String,
+}
+
+impl ListQuery {
+    /// Its pairs, for links to the same graphs.
+    fn pairs(&self) -> [(&'static str, &str); 2] {
+        [("name", &self.name), ("state", &self.state)]
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.pairs().iter().any(|(_, value)| !value.is_empty())
+    }
 }
 
 pub(super) async fn page(
@@ -28,10 +40,10 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     let query = asked(query)?;
     let part = PageQuery { after: query.after.clone(), ..PageQuery::default() }.page()?;
-    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&query.state)?, part).await?;
+    let lines = ctx.app.client.inspect().graphs(look::graph_filter(&query.name, &query.state)?, part).await?;
     let older = next(&lines, part.limit, |line| line.key);
-    let older = older.map(|next| ctx.base.query(&["graphs"], &[("state", &query.state), ("after", &next)]));
-    let newest = (!query.after.is_empty()).then(|| ctx.base.query(&["graphs"], &[("state", &query.state)]));
+    let older = older.map(|next| ctx.base.query(&["graphs"], &[&query.pairs()[..], &[("after", &next)]].concat()));
+    let newest = (!query.after.is_empty()).then(|| ctx.base.query(&["graphs"], &query.pairs()));
     let body = html! {
         div.head { h1 { "Graphs" } }
         form.filters action=(ctx.base.to(&["graphs"])) role="search" aria-label="Filters" {
@@ -41,7 +53,9 @@ pub(super) async fn page(
                     @for word in ["open", "succeeded", "failed", "cancelled"] { option value=(word) selected[query.state == word] { (word) } }
                 }
             }
+            label { "Name" input name="name" value=(query.name) maxlength="128" placeholder="any"; }
             button type="submit" { "Filter" }
+            @if query.is_filtered() { a.button href=(ctx.base.to(&["graphs"])) { "All" } }
         }
         section.card {
             @if lines.is_empty() { (empty("No graph is like that.", "Enqueue one with Client::enqueue_graph, or run a flow file with `towpath run`.")) }

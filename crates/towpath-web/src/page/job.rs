@@ -95,7 +95,7 @@ fn facts(ctx: &Ctx, detail: &JobDetail, holds: Option<&Holds>) -> Markup {
     html! {
         dl.facts {
             dt { "Id" } dd.mono { (line.id) }
-            @if let Some(run) = &detail.run { dt { "Run" } dd { (run.id) @if run.chapter > 1 { ", chapter " (run.chapter) } } }
+            @if let Some(run) = &detail.run { dt { "Run" } dd { (run.id) @if run.chapter > 1 { ", chapter " (run.chapter) } } @if let Some(origin) = &run.origin { dt { "Forked from" } dd { (origin) } } }
             dt { "Kind" } dd { a href=(ctx.base.query(&["jobs"], &[("kind", line.kind.as_str())])) { (line.kind) } ", version " (line.version) (graph::holds(ctx, holds)) }
             dt { "Queue" } dd { a href=(ctx.base.query(&["jobs"], &[("queue", line.queue.as_str())])) { (line.queue) } @if line.priority != 0 { ", priority " (line.priority) } }
             @if let Some(node) = &line.node { dt { "Node" } dd { (node.name) " of " a href=(ctx.base.to(&["graphs", &node.graph.to_string()])) { "its graph" } } }

@@ -22,6 +22,13 @@ pub(crate) fn payload(ctx: &Ctx, kind: &Kind, part: Part, payload: &Payload) -> 
     }
 }
 
+/// JSON in lines, to be changed and given back; `None` of what is no JSON, or is not shown as it is.
+pub(crate) fn editable(ctx: &Ctx, kind: &Kind, part: Part, payload: &Payload) -> Option<String> {
+    let json = payload.decode::<Box<serde_json::value::RawValue>>().ok()?;
+    // What was replaced for the eyes of some must not be written back in place of what there is.
+    ctx.shown(kind, part, json.get()).filter(|shown| shown == json.get()).map(|shown| in_lines(&shown))
+}
+
 /// JSON in lines. Its numbers are not read, so that they stay as they are.
 pub(crate) fn json_text(ctx: &Ctx, kind: &Kind, part: Part, json: &str) -> Markup {
     match ctx.shown(kind, part, json) {
@@ -47,7 +54,7 @@ fn hidden(ctx: &Ctx) -> Markup {
 }
 
 /// Puts JSON text into lines by its brackets and commas alone.
-fn in_lines(json: &str) -> String {
+pub(crate) fn in_lines(json: &str) -> String {
     let (mut out, mut depth, mut in_text, mut escaped) = (String::with_capacity(json.len() * 2), 0_usize, false, false);
     let mut chars = json.chars().peekable();
     while let Some(c) = chars.next() {

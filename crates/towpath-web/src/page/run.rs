@@ -1,16 +1,19 @@
 //! A run: what it has done and waits for, on a line of time whose gaps are drawn short; and what has arrived for it.
 
+mod children;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use maud::{Markup, html};
 use towpath::core::replay::{Entry, Ident, Pos};
-use towpath::core::store::{Entry as Stored, RunLine};
+use towpath::core::store::{Child, Entry as Stored, RunLine};
 use towpath::inspect::JobDetail;
 use towpath::{JobState, Timestamp};
 
-use super::{empty, pager, payload, when};
+use super::{empty, pager, payload, stream, when};
 use crate::app::Ctx;
+use crate::look::child::Children;
 use crate::look::{self, PageQuery};
 use crate::options::Part;
 use crate::problem::Problem;
@@ -26,6 +29,7 @@ const GAP: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Operation {
     name: String,
+    child: Option<Child>,
     opened: Option<Timestamp>,
     done: Option<Timestamp>,
     due: Option<Timestamp>,
@@ -40,6 +44,8 @@ struct Told {
     operations: BTreeMap<u32, Operation>,
     began: Option<Timestamp>,
     ended: Option<(Timestamp, Option<String>)>,
+    /// When it went on in the next chapter.
+    continued: Option<Timestamp>,
     patches: Vec<String>,
     /// Lines of a newer release.
     others: usize,
@@ -52,7 +58,9 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let lines = store.entries(detail.line.id, run.chapter, from, LINES).await?;
     let signals = store.inbox(run.id.clone(), i64::MIN, SIGNALS).await?;
     let published = look::published(&ctx.app.client, detail).await?;
-    let told = read(&lines);
+    let told = read(&Children::look(&ctx.app.client, detail, run).await?, &lines);
+    let streams = ctx.app.client.inspect().streams(run.id.clone()).await?;
+    let children = children::card(ctx, &told.children()).await?;
     let is_over = matches!(detail.line.state, JobState::Ended(_));
     let id = detail.line.id.to_string();
     let link = |from: u32| match from.checked_sub(1) {
@@ -79,12 +87,15 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
                 @if told.others > 0 { ". " (told.others) " lines are of a newer release" } }
             @if told.operations.is_empty() { (empty("It has not begun.", "A worker with this function and version takes it.")) }
             @else { (timeline(ctx, detail, &told, is_over)) }
+            @if let Some(at) = told.continued { p { "Went on in the next chapter " (when::ago(at)) } }
             @if let Some((at, error)) = &told.ended {
                 p { @if error.is_some() { "Returned an error " } @else { "Returned " } (when::ago(*at)) }
                 @if let Some(error) = error { (payload::json_text(ctx, kind, Part::Journal, error)) }
             }
             (pager((from > 0).then(|| link(from.saturating_sub(LINES))), (last < run.entries).then(|| link(last))))
         }
+        (children)
+        (stream::card(ctx, &id, run, &streams))
         section.card {
             h2 { "Signals" }
             @if signals.is_empty() { (empty("Nothing has arrived.", "")) }
@@ -104,13 +115,14 @@ fn newest(entries: u32) -> u32 {
     entries.saturating_sub(LINES)
 }
 
-fn read(lines: &[Stored]) -> Told {
+fn read(children: &Children, lines: &[Stored]) -> Told {
     let mut told = Told::default();
     for line in lines {
         match Entry::decode(&line.payload) {
             Ok(Entry::Began { at, .. }) => told.began = Some(at),
             Ok(Entry::Opened { pos, op, due }) => {
                 let operation = told.operation(pos, &op);
+                operation.child = children.of(line.seq, pos, &op);
                 operation.opened = Some(line.at);
                 operation.due = due;
             }
@@ -120,10 +132,13 @@ fn read(lines: &[Stored]) -> Told {
             }
             Ok(Entry::Done { pos, op, at, outcome, .. }) => {
                 let operation = told.operation(pos, &op);
+                operation.child = children.of(line.seq, pos, &op);
                 operation.done = Some(at);
                 operation.outcome = Some(outcome.json().to_owned());
             }
             Ok(Entry::Patched { id }) => told.patches.push(id),
+            Ok(Entry::Started { .. } | Entry::Left { .. }) => {}
+            Ok(Entry::Continued { at }) => told.continued = Some(at),
             Ok(Entry::Ended { at, error }) => told.ended = Some((at, error.map(|e| e.json().to_owned()))),
             _ => told.others += 1,
         }
@@ -140,6 +155,12 @@ impl Told {
             operation.name.push_str(&format!(" v{version}"));
         }
         operation
+    }
+
+    /// What it has started, in the order of the operations.
+    fn children(&self) -> Vec<(Pos, String, Child)> {
+        let child = |(pos, op): (&u32, &Operation)| Some((Pos(*pos), op.name.clone(), op.child?));
+        self.operations.iter().filter_map(child).collect()
     }
 
     /// Its instants, each once, in order.
@@ -197,7 +218,7 @@ fn timeline(ctx: &Ctx, detail: &JobDetail, told: &Told, is_over: bool) -> Markup
                 @let is_open = op.done.is_none() && !is_over;
                 tr data-key={ "op-" (pos) } {
                     td.num { (Pos(*pos)) }
-                    td.name { (op.name) @if op.failures > 0 { " " span.st.st-retrying { (op.failures) " failed" } } }
+                    td.name { @if let Some(child) = op.child { a href=(children::link(ctx, child)) { (op.name) } } @else { (op.name) } @if op.failures > 0 { " " span.st.st-retrying { (op.failures) " failed" } } }
                     td { (span(&scale, &gaps, start, op.done, is_open)) }
                     td { (when::ago_or_none(start)) }
                     td.num { (when::took(op.opened, op.done)) }

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 pub(super) async fn page(ctx: Ctx, headers: HeaderMap) -> Result<Response, Problem> {
     let workers = Workers::look(&ctx.app.client).await?;
     let body = html! {
-        div.head { h1 { "Workers" } }
+        div.head { h1 { "Workers" } div.acts { a.button href=(ctx.base.to(&["versions"])) { "Versions" } } }
         section.card {
             @if workers.lines.is_empty() { (empty("No worker is registered.", "Start one with Worker::builder(&client)…start(), or run a flow with `towpath run`.")) }
             @else { div.wide { table.cards {

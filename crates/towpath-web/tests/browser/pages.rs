@@ -32,6 +32,10 @@ in_a_browser!(
     no_page_complains,
     a_change_is_seen_without_a_touch,
     buttons_do_what_they_say,
+    schedules_and_queues_are_steered,
+    a_job_is_edited_and_what_was_typed_is_not_lost,
+    a_retry_is_counted_before_it_is_ordered,
+    the_lines_of_a_stream_come_by_themselves,
     who_may_not_act_sees_no_button,
     many_jobs_are_counted_before_they_are_cancelled,
 );
@@ -46,10 +50,17 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
         ("graphs", "/graphs".into()),
         ("graph", format!("/graphs/{}", works.graph)),
         ("failed", format!("/graphs/{}?show=failed", works.graph)),
+        ("retry", format!("/graphs/{}/retry", works.graph)),
+        ("edit", format!("/jobs/{}/edit", works.unserved)),
         ("runs", "/runs".into()),
         ("run", format!("/jobs/{}", works.run)),
+        ("schedules", "/schedules".into()),
+        ("schedule", "/schedules/yearly".into()),
         ("queues", "/queues".into()),
+        ("queue", "/queues/lonely".into()),
         ("workers", "/workers".into()),
+        ("versions", "/versions".into()),
+        ("charts", "/charts".into()),
         ("audit", "/audit".into()),
     ]
 }
@@ -150,6 +161,114 @@ async fn buttons_do_what_they_say(subject: Subject) {
         assert_eq!(audit.len(), 2, "{audit:?}");
         assert!(audit.iter().all(|line| line.actor == "ann" && line.reason == "no \"use\""), "{audit:?}");
         browser.is_content("buttons");
+    });
+    works.worker.shutdown().await;
+}
+
+/// Opens the menus, writes a reason, and presses the button of this value.
+fn press(browser: &mut Browser, what: &str) {
+    browser.eval("document.querySelectorAll('.act').forEach(menu => menu.open = true)");
+    browser.eval("document.querySelectorAll('[name=reason]').forEach(field => field.value = 'a look')");
+    browser.eval(&format!("document.querySelector('button[value={what}]').click()"));
+    browser.loaded(what);
+    browser.until("document.querySelector('main .alert.run')");
+}
+
+async fn schedules_and_queues_are_steered(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    browse(|browser| {
+        browser.go(&format!("{}/schedules", served.url));
+        browser.until("document.querySelector('main').textContent.includes('00:00:00 +05:45')");
+        browser.eval("document.querySelector('tbody a').click()");
+        browser.loaded("the schedule");
+        press(browser, "pause");
+        browser.until("document.querySelector('main .head .st-paused')");
+        press(browser, "resume");
+        browser.until("!document.querySelector('main .head .st-paused')");
+        press(browser, "trigger");
+        browser.until("document.querySelectorAll('main table a[href*=\"/jobs/\"]').length == 1");
+
+        browser.go(&format!("{}/queues/lonely", served.url));
+        press(browser, "pause");
+        browser.go(&served.url);
+        browser.until("document.querySelector('main .alert .st-paused')");
+        browser.go(&format!("{}/queues/lonely", served.url));
+        press(browser, "resume");
+        assert_eq!(browser.eval("!document.querySelector('main .st-paused')"), true);
+        browser.is_content("steering");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_job_is_edited_and_what_was_typed_is_not_lost(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.go(&format!("{}/jobs/{}", served.url, works.unserved));
+        browser.eval("document.querySelector('.head .acts a[href$=edit]').click()");
+        browser.loaded("the form");
+        let send = |browser: &mut Browser, input: &str| {
+            browser.eval(&format!("document.querySelector('[name=input]').value = {input:?}"));
+            browser.eval("document.querySelector('form.sheet button').click()");
+            browser.loaded("the answer");
+        };
+        send(browser, "{big: 8}");
+        assert_eq!(browser.eval("document.querySelector('[name=input]').value"), "{big: 8}");
+        assert!(browser.eval("document.querySelector('.alert.bad').textContent").as_str().unwrap().contains("JSON"));
+        // The refusal itself is an error on the console, of the page's own making.
+        browser.complaints.clear();
+        browser.eval("document.querySelector('[name=priority]').value = '7'");
+        send(browser, "{\"big\": 8}");
+        browser.until("document.querySelector('main .alert.run')");
+        browser.is_content("edit");
+        let job = runtime.block_on(subject.client.inspect().job(works.unserved)).unwrap().unwrap();
+        assert_eq!((job.input.decode::<Nobody>().unwrap().big, job.line.priority), (8, 7));
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_retry_is_counted_before_it_is_ordered(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    browse(|browser| {
+        let counted = |browser: &mut Browser| browser.eval("document.querySelector('form button.danger').textContent");
+        browser.go(&format!("{}/graphs/{}", served.url, works.graph));
+        browser.eval("document.querySelector('.head .acts a[href$=retry]').click()");
+        browser.loaded("the question");
+        assert_eq!(counted(browser), "Retry 2 nodes", "what failed, and what was skipped because of it");
+        browser.eval("document.querySelector('[name=mode]').value = 'all'");
+        browser.eval("document.querySelector('form.filters button').click()");
+        browser.loaded("all");
+        assert_eq!(counted(browser), "Retry 5 nodes");
+        browser.eval("document.querySelector('form button.danger').click()");
+        browser.loaded("the answer");
+        browser.until("document.querySelector('main').textContent.includes('in generation 2')");
+        browser.until("document.querySelector('main .head .st-failed')");
+        browser.is_content("retry");
+    });
+    works.worker.shutdown().await;
+}
+
+async fn the_lines_of_a_stream_come_by_themselves(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let family = Works::family(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default()).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        browser.window(390, 844, "light");
+        browser.go(&format!("{}/jobs/{family}", served.url));
+        browser.until("document.querySelectorAll('[data-key^=child-]').length == 2");
+        assert!(browser.eval("document.documentElement.scrollWidth - innerWidth").as_f64().unwrap() <= 0.0);
+        browser.eval("document.querySelector('a[href$=\"streams/log\"]').click()");
+        browser.loaded("the stream");
+        browser.until("document.querySelector('#live').textContent == 'live'");
+        assert_eq!(browser.eval("document.querySelectorAll('[data-key^=line-]').length"), 2);
+        let more = subject.client.signal("family/1", crate::works::MORE, &4_711);
+        runtime.block_on(async { more.await }).unwrap();
+        browser.until("document.querySelector('[data-key=line-3]')?.textContent.includes('4711')");
+        browser.is_content("stream");
     });
     works.worker.shutdown().await;
 }

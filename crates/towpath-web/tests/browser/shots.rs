@@ -1,7 +1,10 @@
 //! Pictures of the main pages at three widths in both themes, for people to look at. Taken only where the environment
 //! names a folder for them (`TOWPATH_TEST_SHOTS`); each is the base64 of a PNG.
 
-use towpath::Graph;
+use std::time::Duration;
+
+use towpath::core::tally::{Counted, Record, Tally};
+use towpath::{Graph, Kind, Queue};
 use towpath_web::{Colour, WebOptions};
 
 use crate::driver::Browser;
@@ -28,8 +31,11 @@ async fn pictures_are_taken_where_they_are_wanted() {
     let upload = sign.then("upload", &Say::ok("1"));
     let mirror = sign.then("mirror", &Say::ok("1"));
     release.node("announce", &Say::ok("1")).after((upload, mirror.finished(), docs));
+    let slot = release.node("reserve a slot", &Say::ok("1"));
+    slot.undo("give the slot back", &Say::ok("1"));
     let release = release.build().unwrap().enqueue(&subject.client).await.unwrap().id();
     subject.client.wait_graph(release).await.unwrap();
+    fill(&subject.client).await;
     let served =
         Served::start(&subject.client, WebOptions::default().instance("shop, production").colour(Colour::Red)).await;
     tokio::task::block_in_place(|| {
@@ -48,4 +54,23 @@ async fn pictures_are_taken_where_they_are_wanted() {
         }
     });
     works.worker.shutdown().await;
+}
+
+/// An hour of work, so that the charts have something to show.
+async fn fill(client: &towpath::Client) {
+    let now = client.store().schedules(None, 1).await.unwrap().now;
+    let mut records = Vec::new();
+    for minute in 0..60_u64 {
+        for (kind, queue, each) in [("send", "mail", 40), ("resize", "images", 15), ("charge", "default", 6)] {
+            let mut tally = Tally::default();
+            for n in 0..each + minute * 7 % 23 {
+                let counted = if (n + minute) % 19 == 0 { Counted::Failed } else { Counted::Succeeded };
+                tally.ended(counted, Duration::from_millis(20 + each * (n % 9) + minute));
+                tally.wait.add(Duration::from_millis(2 + n * minute / 4));
+            }
+            let (queue, kind) = (Queue::new(queue).unwrap(), Kind::new(kind).unwrap());
+            records.push(Record { at: now - Duration::from_secs(60 * minute), queue, kind, tally });
+        }
+    }
+    client.store().record(records).await.unwrap();
 }

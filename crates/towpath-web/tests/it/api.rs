@@ -19,7 +19,9 @@ on_every_store!(
     an_idempotency_key_makes_one_order_of_two,
     a_signal_is_sent_once_per_key,
     a_run_is_asked_and_its_streams_are_read,
+    a_run_is_retried_and_forked,
     a_run_is_paused_and_resumed,
+    a_run_tells_its_streams_and_its_page_its_children,
     what_is_wrong_is_named,
     payloads_are_hidden_or_replaced_where_asked,
 );
@@ -44,6 +46,9 @@ async fn every_view_answers_as_described(subject: Subject) {
     let skipped = site.json("/api/jobs?state=skipped").await;
     assert_eq!(skipped["items"][0]["node"], "never");
 
+    let counts = site.json("/api/counts").await;
+    assert_eq!((&counts["dead"], &counts["ready"], &counts["later"]), (&json!(2), &json!(1), &json!(1)), "{counts}");
+
     let job = site.json(&format!("/api/jobs/{}", works.succeeded)).await;
     assert_eq!((&job["state"], &job["output"]["json"]), (&json!("succeeded"), &json!(NASTY)));
     let job = site.json(&format!("/api/jobs/{}", works.dead)).await;
@@ -56,6 +61,12 @@ async fn every_view_answers_as_described(subject: Subject) {
     assert_eq!(lonely["ready"], 1);
     let graphs = site.json("/api/graphs?state=failed").await;
     assert_eq!((&graphs["items"][0]["name"], &graphs["next"]), (&json!(NASTY), &Value::Null));
+    let nasty = part(NASTY);
+    for (query, count) in [("", 1), ("&state=failed", 1), ("&state=open", 0)] {
+        let graphs = site.json(&format!("/api/graphs?name={nasty}{query}")).await;
+        assert_eq!(graphs["items"].as_array().unwrap().len(), count, "{query}");
+    }
+    assert_eq!(site.json("/api/graphs?name=another").await["items"], json!([]));
     let graph = site.json(&format!("/api/graphs/{}", works.graph)).await;
     assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["edges"].as_array().unwrap().len()), (5, 5));
 
@@ -94,6 +105,7 @@ async fn a_node_and_the_graph_that_it_runs_name_each_other(subject: Subject) {
     assert_eq!(within["inside"], json!({ "job": inner["job"], "graph": outer, "node": "inner" }));
     assert_eq!((&graph["inside"], &within["nodes"][0]["holds"]), (&Value::Null, &Value::Null));
     let page = site.get(&format!("/graphs/{outer}")).await.body;
+    assert!(page.contains(&format!("<a href=\"/graphs/{id}\" class=\"st-")), "its box opens it: {page}");
     assert!(page.contains(&format!("/graphs/{id}")) && page.contains("2 of 2 done, 1 failed"), "{page}");
     assert!(site.get(&format!("/graphs/{id}")).await.body.contains(&format!("/graphs/{outer}")));
     works.worker.shutdown().await;
@@ -237,6 +249,79 @@ async fn a_run_is_asked_and_its_streams_are_read(subject: Subject) {
     worker.shutdown().await;
 }
 
+async fn a_run_is_retried_and_forked(subject: Subject) {
+    let client = &subject.client;
+    let worker = Worker::builder(client).durable(TALLY).start().unwrap();
+    let site = site(client);
+    let run = client.start(TALLY, "sum", &40).await.unwrap();
+    assert_eq!(client.update("sum", ADD, &2).await.unwrap(), 42);
+    client.signal("sum", towpath::Signal::<u8>::new("other"), &1).await.unwrap();
+    let forked = site.post("/api/runs/sum/fork", json!({ "id": "sum-2", "at": 2 })).await;
+    assert_eq!((forked.status.as_u16(), forked.json()["outcome"].clone()), (200, json!("started")), "{}", forked.body);
+    assert_eq!(client.update("sum-2", ADD, &5).await.unwrap(), 47, "what was added before is taken over");
+    let shown = site.json("/api/runs/sum-2").await["run"].clone();
+    assert_eq!(shown["forked_from"], json!({ "run": "sum", "chapter": 1, "at": 2 }));
+    let page = site.get("/runs/sum-2").await;
+    assert!(page.status.is_redirection() || page.body.contains("Forked from"), "{}", page.body);
+    assert_eq!(site.post("/api/runs/sum/retry", json!({})).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/sum/fork", json!({ "id": "sum-2", "at": 2 })).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/sum/fork", json!({ "id": "x", "at": 9 })).await.code(), "conflict");
+    assert_eq!(site.post("/api/runs/nobody/fork", json!({ "id": "x", "at": 1 })).await.code(), "not_found");
+
+    client.cancel_run("sum", "ann", "").await.unwrap();
+    assert!(client.result(&run).await.is_err());
+    let both = site.post("/api/runs/sum/retry", json!({ "at": 1, "from_beginning": true })).await;
+    assert_eq!(both.code(), "invalid");
+    let retried = site.post("/api/runs/sum/retry", json!({ "reason": "a slip" })).await;
+    assert_eq!(retried.json()["outcome"], "requeued", "{}", retried.body);
+    assert_eq!(client.update("sum", ADD, &1).await.unwrap(), 43);
+    let lines = site.json("/api/runs/sum/journal").await["items"].clone();
+    assert_eq!(lines[0]["what"], "began");
+    worker.shutdown().await;
+}
+
+async fn a_run_tells_its_streams_and_its_page_its_children(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let site = site(&subject.client);
+    assert_eq!(site.json(&format!("/api/runs/{}/streams", works.run)).await["items"], json!([]));
+    let family = Works::family(&subject.client).await;
+    let streams = site.json("/api/runs/family%2F1/streams").await;
+    assert_eq!((&streams["items"][0]["stream"], &streams["items"][0]["lines"]), (&json!("log"), &json!(2)));
+    assert_eq!(site.get("/api/runs/nobody/streams").await.code(), "not_found");
+    let page = site.get(&format!("/jobs/{family}")).await.body;
+    let child = site.json("/api/jobs?kind=say&state=succeeded&limit=1").await["items"][0]["id"].clone();
+    let graph = site.json("/api/graphs?limit=1").await["items"][0]["id"].clone();
+    for linked in [
+        format!("/jobs/{}", child.as_str().unwrap()),
+        format!("/graphs/{}", graph.as_str().unwrap()),
+        format!("/jobs/{family}/streams/log"),
+    ] {
+        assert!(page.contains(&linked), "{linked}: {page}");
+    }
+    assert!(!page.contains("newer release") && page.matches("data-key=\"child-").count() == 2, "{page}");
+    let journal = site.json(&format!("/api/runs/{family}/journal")).await;
+    let opened = |name: &str| {
+        let lines = journal["items"].as_array().unwrap().iter();
+        let found = lines.clone().find(|line| line["what"] == "opened" && line["op"]["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {journal}"))["child"].clone()
+    };
+    assert_eq!((opened("say"), opened("little")), (json!({ "job": child }), json!({ "graph": graph })));
+    let stream = site.get(&format!("/jobs/{family}/streams/log")).await.body;
+    assert!(stream.contains("true false") && !stream.contains("<script>alert"), "{stream}");
+    let first = site.get(&format!("/jobs/{family}/streams/log?upto=1")).await.body;
+    assert!(!first.contains("true false") && first.contains("Newest"), "{first}");
+
+    let versions = site.json("/api/versions").await;
+    let of = |kind: &str, version: u64| {
+        let all = versions["items"].as_array().unwrap().iter();
+        let found = all.clone().find(|line| line["kind"] == kind && line["version"] == version);
+        found.map(|line| (line["open"].clone(), line["served_by"].clone(), line["may_go"].clone()))
+    };
+    assert_eq!(of("family", 2), Some((json!(1), json!(1), json!(false))));
+    assert_eq!(of("nobody", 1), Some((json!(1), json!(0), json!(false))), "no worker has said that it takes it");
+    works.worker.shutdown().await;
+}
+
 async fn a_run_is_paused_and_resumed(subject: Subject) {
     let works = Works::start(&subject.client).await;
     let site = site(&subject.client);
@@ -265,6 +350,7 @@ async fn what_is_wrong_is_named(subject: Subject) {
         ("/api/jobs?limit=0", 400, "invalid"),
         ("/api/jobs?limit=501", 400, "invalid"),
         ("/api/graphs?state=dead", 400, "invalid"),
+        ("/api/graphs?name=a%0Ab", 400, "invalid"),
         ("/api/jobs/x", 404, "not_found"),
         ("/api/graphs/x", 404, "not_found"),
         ("/api/runs/x", 404, "not_found"),

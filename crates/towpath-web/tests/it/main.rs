@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod again;
 mod api;
+mod charts;
 mod gate;
 mod pages;
 mod site;
+mod steer;
 mod stores;
 mod works;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::replay::Entry;
-use towpath::{Client, Cx, Durable, Failure, Graph, GraphId, Job, JobId, Signal, Step, StepCx, Worker, WorkerHandle};
+use towpath::{
+    Client, Cx, Durable, Failure, Graph, GraphId, Job, JobId, Schedule, Signal, Step, StepCx, Stream, Worker,
+    WorkerHandle,
+};
 
 /// Succeeds with what it was given, or fails with it.
 #[derive(Clone, Debug, Serialize, Deserialize, Job)]
@@ -47,6 +50,22 @@ async fn order(cx: Cx<'_>, who: String) -> Result<String, Failure> {
     Ok(format!("{greeting}, {cents}"))
 }
 
+pub(crate) const MORE: Signal<u32> = Signal::new("more");
+const LOG: Stream<String> = Stream::new("log");
+
+const FAMILY: Durable<(), u32, Failure> = Durable::new("family", 2, Duration::from_secs(3_600), &family);
+async fn family(cx: Cx<'_>, (): ()) -> Result<u32, Failure> {
+    cx.emit(LOG, &NASTY.to_owned());
+    let job = cx.job(&Say::ok("child")).await;
+    let graph = Graph::builder("little");
+    graph.node("only", &Say::fails("on purpose"));
+    let graph = cx.graph(&graph.build().map_err(|e| Failure::new(e.to_string()))?).await;
+    cx.emit(LOG, &format!("{} {}", job.is_ok(), graph.is_ok()));
+    let more = cx.signal(MORE).await;
+    cx.emit(LOG, &more.to_string());
+    Ok(more)
+}
+
 /// Breaks what is put together by hand: a link, an attribute, a page, a script.
 pub(crate) const NASTY: &str = "a/b c?d#e \"q\" 'é' 🚀 <script>alert(1)</script> %2F..";
 
@@ -68,6 +87,8 @@ impl Works {
             .name("a worker <b>")
             .handle(|job: Say, _cx| async move { if job.fails { Err(Failure::new(job.text)) } else { Ok(job.text) } })
             .durable(ORDER)
+            .durable(FAMILY)
+            .schedule(Schedule::new("yearly", "0 0 1 1 *", &Say::ok(NASTY)).zone("Asia/Kathmandu"))
             .start()
             .unwrap();
         let succeeded = client.job(&Say::ok(NASTY)).tag("<i>tag</i>").await.unwrap().id();
@@ -78,7 +99,8 @@ impl Works {
         client.wait(succeeded).await.unwrap();
         client.wait(dead).await.unwrap();
         client.wait_graph(graph).await.unwrap();
-        wait_for_signal(client, run).await;
+        wait_for(client, run, "paid").await;
+        wait_for_schedule(client).await;
         Self { worker, succeeded, dead, unserved, graph, run }
     }
 
@@ -94,6 +116,13 @@ impl Works {
         graph
     }
 
+    /// A run with a child that is a job, one that is a graph, and a stream, which waits for a signal.
+    pub(crate) async fn family(client: &Client) -> JobId {
+        let run = client.start(FAMILY, "family/1", &()).await.unwrap().job();
+        wait_for(client, run, "more").await;
+        run
+    }
+
     async fn graph(client: &Client) -> GraphId {
         let graph = Graph::builder(NASTY);
         let first = graph.node("first", &Say::ok("1"));
@@ -105,11 +134,22 @@ impl Works {
     }
 }
 
-/// Waits until a run's journal says that it waits for its signal.
-async fn wait_for_signal(client: &Client, run: JobId) {
+/// Waits until the worker has declared its schedule.
+async fn wait_for_schedule(client: &Client) {
+    for _ in 0..6_000 {
+        if client.schedules().get("yearly").await.unwrap().is_some() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the worker does not declare its schedule");
+}
+
+/// Waits until a run's journal says that it waits for a signal.
+async fn wait_for(client: &Client, run: JobId, signal: &str) {
     for _ in 0..6_000 {
         let lines = client.store().entries(run, 1, 0, 100).await.unwrap();
-        let waits = |line: &Entry| matches!(line, Entry::Opened { op, .. } if op.name == "paid");
+        let waits = |line: &Entry| matches!(line, Entry::Opened { op, .. } if op.name == signal);
         if lines.iter().any(|line| waits(&Entry::decode(&line.payload).unwrap())) {
             return;
         }

@@ -76,9 +76,13 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
         let shown: String = list.get().chars().take(SHOWN_CHARS_MAX).collect();
         Failure::permanent(format!("`{}` is no list, but {shown}", asked.over))
     })?;
-    let (of, max) = (all.len(), limits::MAP_ELEMENTS_MAX);
+    // A list that was begun is gone through, whatever the limit has become.
+    let limit = if asked.from == 0 { cx.client().graph_limits().elements } else { u32::MAX };
+    let (of, max) = (all.len(), limit as usize);
     if of > max {
-        return Err(Failure::permanent(format!("`{}` has {of} elements, at most {max} are allowed", asked.over)));
+        let remedy = "split it, or raise the graph limit `elements` of the workers' client";
+        let over = &asked.over;
+        return Err(Failure::permanent(format!("`{over}` has {of} elements, at most {max} are allowed: {remedy}")));
     }
     let node = cx.client().inspect().job(asked.job).await?;
     let node = node.ok_or_else(|| Failure::permanent("the node is not there"))?;

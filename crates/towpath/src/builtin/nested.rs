@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, INNER_PLACE, Inner, Nested, Scope};
 use towpath_core::store::{GraphDetail, Inspect, NodeLine};
-use towpath_core::{GraphEnd, GraphId, JobId, NewGraph, Payload, PreparedGraph, State, fingerprint, limits};
+use towpath_core::{
+    GraphEnd, GraphId, GraphLimits, JobId, NewGraph, Payload, PreparedGraph, State, fingerprint, limits,
+};
 
 use super::again::{self, AGAIN, Earlier};
 use super::source;
@@ -64,7 +66,8 @@ pub(super) fn inner(text: &RawValue, id: GraphId, input: Option<Box<RawValue>>) 
     if let Some(input) = input {
         graph.input = Some(Payload::json_bytes(String::from(Box::<str>::from(input))));
     }
-    graph::prepare(graph).map_err(wrong)
+    // Judged by the limits when it is started, and not again whenever its run is rebuilt.
+    graph::prepare(graph, &GraphLimits::HIGHEST).map_err(wrong)
 }
 
 /// Starts a graph and waits for it to end, however.

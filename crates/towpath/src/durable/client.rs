@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use towpath_core::builtin;
 use towpath_core::replay::{Entry, OpKind};
 use towpath_core::store::{
-    Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Item, Placed, Refusal, Showing, Start, Taken,
+    Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Fork, Item, Placed, Refusal, Showing, Start,
+    Taken,
 };
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
@@ -130,7 +131,8 @@ impl Client {
         I: Serialize,
     {
         let job = new_run(function, id, input);
-        StartBuilder { client: self, job, taken: Taken::Join, signal: None, types: PhantomData }
+        let (taken, types) = (Taken::Join, PhantomData);
+        StartBuilder { client: self, job, taken, signal: None, fork: None, types }
     }
 
     /// Sends a signal to a run, which need not wait for it or exist yet: it is kept until a wait takes it.
@@ -350,7 +352,16 @@ pub struct StartBuilder<'c, O, E> {
     job: Result<NewJob, Error>,
     taken: Taken,
     signal: Option<Result<Arrival, Error>>,
+    fork: Option<Box<Fork>>,
     types: PhantomData<fn() -> (O, E)>,
+}
+
+impl<'c, O, E> StartBuilder<'c, O, E> {
+    /// A run that goes on from the journal of another one.
+    pub(super) fn fork(client: &'c Client, job: NewJob, fork: Fork) -> Self {
+        let fork = Some(Box::new(fork));
+        Self { client, job: Ok(job), taken: Taken::Refuse, signal: None, fork, types: PhantomData }
+    }
 }
 
 impl<O, E> StartBuilder<'_, O, E> {
@@ -424,12 +435,12 @@ impl<O, E> StartBuilder<'_, O, E> {
         let id = job.run.clone().ok_or_else(|| Refusal::Invalid { problem: "a run needs an id".into() })?;
         let has_signal = self.signal.is_some();
         // Without a signal, to join a run is to be told of it: the plain way does that.
-        let is_plain = !has_signal && self.taken != Taken::ReplaceEnded;
+        let is_plain = !has_signal && self.taken != Taken::ReplaceEnded && self.fork.is_none();
         let is_told = !has_signal && self.taken != Taken::Refuse;
         let started = Started { id, job: job.id, is_told };
         let signal = self.signal.transpose()?;
-        let item =
-            if is_plain { Item::job(job) } else { Item::Start(Box::new(Start { job, taken: self.taken, signal })) };
+        let Self { taken, fork, .. } = self;
+        let item = if is_plain { Item::job(job) } else { Item::Start(Box::new(Start { job, taken, signal, fork })) };
         Ok((item, started))
     }
 }

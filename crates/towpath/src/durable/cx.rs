@@ -316,6 +316,10 @@ impl<'r> Cx<'r> {
         self.inner.undos.lock().unwrap_or_else(PoisonError::into_inner).push(undo);
     }
 
+    pub(super) fn has_undos(&self) -> bool {
+        !self.inner.undos.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     pub(super) fn pop_undo(&self) -> Option<Undo> {
         self.inner.undos.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }

@@ -82,6 +82,8 @@ struct Driver {
     bell: Arc<Notify>,
     job: towpath_core::JobId,
     run: RunHead,
+    /// The chapter that stands in the keys of steps.
+    keyed: u32,
     live: Live<RunEnd>,
     /// Lines that are not committed yet.
     pending: Vec<Payload>,
@@ -147,6 +149,7 @@ impl Drive {
             }
         };
         let (is_known, written) = (!entries.is_empty(), entries.len());
+        let keyed = keyed(&entries).unwrap_or(run.chapter);
         let rebuilt = Live::rebuild(entries, function.version, seed_of(job, run.chapter), now, make);
         if let Some(problem) = problem {
             return Err(Leave::Report(Report::Undecodable { problem, build }));
@@ -166,6 +169,7 @@ impl Drive {
             bell,
             job,
             run,
+            keyed,
             live,
             pending: Vec::new(),
             shows: Vec::new(),
@@ -188,6 +192,14 @@ impl Drive {
     }
 }
 
+/// The chapter that stands in the keys of steps, if the journal names one.
+fn keyed(entries: &[Entry]) -> Option<u32> {
+    match entries.first()? {
+        Entry::Began { carried, .. } => carried.as_ref()?.keyed,
+        _ => None,
+    }
+}
+
 async fn load(client: &Client, job: towpath_core::JobId, run: &RunHead) -> Step<Vec<Entry>> {
     let mut entries = Vec::with_capacity(run.entries as usize);
     let mut from = 0;
@@ -198,7 +210,7 @@ async fn load(client: &Client, job: towpath_core::JobId, run: &RunHead) -> Step<
         }
         from += u32::try_from(page.len()).unwrap_or(PAGE);
         for line in page {
-            let entry = Entry::decode(&line.payload).map_err(|e| {
+            let entry = Entry::read(&line).map_err(|e| {
                 let problem = format!("line {} of the journal cannot be read: {}", line.seq, e.problem);
                 Leave::Report(Report::Undecodable { problem, build: 0 })
             })?;
@@ -418,7 +430,9 @@ impl Driver {
         let report = match &end.how {
             How::Continued(input) => {
                 let (at, version) = (self.now(), self.version);
-                let first = Entry::Began { at, version, input: Some(input.clone()) }.encode().unwrap_or_default();
+                let first = Entry::Began { at, version, input: Some(input.clone()), carried: None }
+                    .encode()
+                    .unwrap_or_default();
                 Report::Renewed { first, taken: self.live.taken() }
             }
             _ => report_of(end),
@@ -479,7 +493,7 @@ impl Driver {
     }
 
     fn begin(&self, pos: Pos, running: &Running) -> BoxFuture<Attempted> {
-        let key = format!("{}/{}/{}", self.run.id, self.run.chapter, pos);
+        let key = format!("{}/{}/{}", self.run.id, self.keyed, pos);
         let (client, states, lines) = (self.client.clone(), self.states.clone(), self.lines.0.clone());
         let cx = StepCx::new(client, states, key.into(), running.failures + 1, lines);
         running.work.attempt(cx)

@@ -88,9 +88,13 @@ where
         Err(input) => How::Continued(input),
         Ok(first) => end_of(first),
     };
+    let undoes = !matches!(how, How::Returned(Ok(_)) | How::Continued(_));
+    if !ops.children().is_empty() || undoes && cx.has_undos() {
+        ops.leave();
+    }
     wait_for_children(ops).await;
     let mut undo_errors = Vec::new();
-    if !matches!(how, How::Returned(Ok(_)) | How::Continued(_)) {
+    if undoes {
         while let Some(undo) = cx.pop_undo() {
             // An undo that does not succeed stops no other.
             if let Err(error) = undo(&cx).await {
@@ -151,7 +155,7 @@ async fn wait_for_children(ops: &Ops) {
 }
 
 fn limit(ops: &Ops, limit: std::time::Duration) -> Op<'static, ()> {
-    let wants = Wants::Instant(ops.began_at() + limit);
+    let wants = Wants::Instant(ops.limited_from() + limit);
     let request = Request { ident: frame_ident(OpKind::Deadline), wants, place: None };
     Op::new(ops, Pos::DEADLINE, request, |_| Ok(()))
 }

@@ -2,7 +2,7 @@
 
 use towpath_core::replay::{Entry, HISTORY_VERSION, History, HistoryHeader, Outcome, seed_of};
 use towpath_core::store::{JobDetail, RunLine};
-use towpath_core::{RunId, StoreError, StoreErrorKind};
+use towpath_core::{JobId, RunId, StoreError, StoreErrorKind};
 
 use crate::client::Client;
 use crate::error::Error;
@@ -20,6 +20,16 @@ impl Client {
         let Some(job) = self.inspect().run(RunId::new(run)?).await? else { return Ok(None) };
         let Some(detail) = self.inspect().job(job).await? else { return Ok(None) };
         let Some(run) = &detail.run else { return Ok(None) };
+        let entries = self.journal(job, run).await?;
+        let mut header = header(&detail, run)?;
+        if let Some(Entry::Began { input: Some(input), .. }) = entries.first() {
+            header.input = input.clone();
+        }
+        Ok(Some(History { header, entries }))
+    }
+
+    /// The journal of a run in its current chapter.
+    pub(super) async fn journal(&self, job: JobId, run: &RunLine) -> Result<Vec<Entry>, StoreError> {
         let mut entries = Vec::with_capacity(run.entries as usize);
         loop {
             let from = u32::try_from(entries.len()).unwrap_or(u32::MAX);
@@ -27,14 +37,10 @@ impl Client {
             let is_last = page.len() < PAGE as usize;
             for line in page {
                 let unread = |e| corrupt(format!("line {} of the journal of {}: {e}", line.seq, run.id));
-                entries.push(Entry::decode(&line.payload).map_err(|e| unread(e.problem))?);
+                entries.push(Entry::read(&line).map_err(|e| unread(e.problem))?);
             }
             if is_last {
-                let mut header = header(&detail, run)?;
-                if let Some(Entry::Began { input: Some(input), .. }) = entries.first() {
-                    header.input = input.clone();
-                }
-                return Ok(Some(History { header, entries }));
+                return Ok(entries);
             }
         }
     }
@@ -55,6 +61,6 @@ fn header(detail: &JobDetail, run: &RunLine) -> Result<HistoryHeader, Error> {
     })
 }
 
-fn corrupt(problem: String) -> Error {
-    StoreError::new(StoreErrorKind::Corrupt, "read a history", problem).into()
+fn corrupt(problem: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, "read a history", problem)
 }

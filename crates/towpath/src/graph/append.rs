@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
-    Condition, GraphId, GraphProblem, InvalidGraph, Label, NewAppend, NewJob, NodeName, PreparedAppend,
+    Condition, GraphId, GraphLimits, GraphProblem, InvalidGraph, Label, NewAppend, NewJob, NodeName, PreparedAppend,
 };
 
 use super::builtin::name_runs;
@@ -111,7 +111,7 @@ impl GraphAppend {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn build(self) -> Result<PreparedAppend, InvalidGraph> {
-        Self::check(self.into_new()?)
+        Self::check(self.into_new()?, &GraphLimits::HIGHEST)
     }
 
     /// Builds it and adds it to its graph, in one transaction: all of it, or nothing.
@@ -124,7 +124,7 @@ impl GraphAppend {
     /// # Cancel safety
     /// Dropped, the nodes were added or were not. Build once and enqueue a clone again to be sure: they are added once.
     pub async fn enqueue(self, client: &Client) -> Result<Placed, Error> {
-        let prepared = self.build()?;
+        let prepared = Self::check(self.into_new()?, client.graph_limits())?;
         client.enqueue_item(Item::Append(Box::new(prepared))).await
     }
 
@@ -138,12 +138,13 @@ impl GraphAppend {
         if problems.is_empty() {
             return Ok(new);
         }
-        problems.extend(new.prepare().err().into_iter().flat_map(|invalid| invalid.problems));
+        problems
+            .extend(new.prepare_within(&GraphLimits::HIGHEST).err().into_iter().flat_map(|invalid| invalid.problems));
         Err(InvalidGraph { graph: graph.to_string(), problems })
     }
 
-    pub(crate) fn check(new: NewAppend) -> Result<PreparedAppend, InvalidGraph> {
-        new.prepare()
+    pub(crate) fn check(new: NewAppend, limits: &GraphLimits) -> Result<PreparedAppend, InvalidGraph> {
+        new.prepare_within(limits)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use towpath_core::store::{Item, Placed};
 use towpath_core::{
-    FailureMode, GraphEnd, GraphId, GraphName, InvalidGraph, JobId, KeyHolder, Need, NewEdge, NewGraph, NewNode,
-    Payload, Picture, PreparedGraph, PreparedNode, Role, Shape,
+    FailureMode, GraphEnd, GraphId, GraphLimits, GraphName, InvalidGraph, JobId, KeyHolder, Need, NewEdge, NewGraph,
+    NewNode, Payload, Picture, PreparedGraph, PreparedNode, Role, Shape,
 };
 
 use super::{GraphAppend, GraphBuilder, conditions};
@@ -42,16 +42,25 @@ impl Graph {
     /// # Errors
     /// Everything that is wrong with it, each problem naming its nodes.
     pub fn from_json(text: &str) -> Result<Self, InvalidGraph> {
-        Self::of_new(NewGraph::from_json(text, random::graph_id())?)
+        Self::from_json_within(text, &GraphLimits::HIGHEST)
+    }
+
+    pub(crate) fn from_json_within(text: &str, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
+        Self::of_new_within(NewGraph::from_json_within(text, random::graph_id(), limits)?, limits)
     }
 
     /// Checks a graph that was put together by hand.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each problem naming its nodes.
+    /// Everything that is wrong with it, each problem naming its nodes. How large it may be is judged by the client that
+    /// enqueues it ([`Client::with_graph_limits`]).
     pub fn of_new(graph: NewGraph) -> Result<Self, InvalidGraph> {
+        Self::of_new_within(graph, &GraphLimits::HIGHEST)
+    }
+
+    fn of_new_within(graph: NewGraph, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
         let edges = graph.edges.clone();
-        Ok(Self::new(conditions::prepare(graph)?, edges))
+        Ok(Self::new(conditions::prepare(graph, limits)?, edges))
     }
 
     /// The graph as JSON, without ids: [`Graph::from_json`] makes another graph of it that is the same otherwise.

@@ -2,7 +2,9 @@
 
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, Each, Scope};
-use towpath_core::{GraphId, GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, limits};
+use towpath_core::{
+    GraphId, GraphLimits, GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, limits,
+};
 
 use crate::builtin::{Path, Root};
 
@@ -10,10 +12,10 @@ use crate::builtin::{Path, Root};
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub(crate) fn prepare(graph: NewGraph) -> Result<PreparedGraph, InvalidGraph> {
+pub(crate) fn prepare(graph: NewGraph, limits: &GraphLimits) -> Result<PreparedGraph, InvalidGraph> {
     let mut wrong = check(&graph.nodes, &graph.edges);
     let name = graph.name.clone();
-    match graph.prepare() {
+    match graph.prepare_within(limits) {
         Ok(prepared) if wrong.is_empty() => Ok(prepared),
         Ok(_) => Err(InvalidGraph { graph: name.to_string(), problems: wrong }),
         Err(InvalidGraph { graph, mut problems }) => {
@@ -67,7 +69,7 @@ fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProbl
     }
     // What is no graph, or stands too deep, is said by who prepares it.
     let id = GraphId::from_bytes([0; 16]);
-    if depth < limits::GRAPH_DEPTH_MAX
+    if depth < limits::GRAPH_DEPTH_CEILING
         && let Some(graph) = held.graph
         && let Ok(inner) = NewGraph::inner(&graph, id)
     {

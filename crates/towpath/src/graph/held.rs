@@ -45,7 +45,7 @@ impl GraphBuilder {
     /// jobs have left, in the order of the elements. If one fails the node does, and the others are cancelled, unless failures
     /// are [collected](Node::collect).
     ///
-    /// What is no list, or has more than 20,000 elements, fails the node; so do outputs of more than 1 MiB together.
+    /// What is no list, or has more elements than the [limits](towpath_core::GraphLimits) of the worker's client allow, fails the node; so do outputs of more than 1 MiB together.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};

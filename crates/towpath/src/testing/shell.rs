@@ -264,7 +264,8 @@ impl<'p> Shell<'p> {
 
     /// Begins the next chapter.
     fn renew(&mut self, input: Outcome, taken: Vec<i64>) {
-        let first = Entry::Began { at: self.now, version: self.header.version, input: Some(input.clone()) };
+        let first =
+            Entry::Began { at: self.now, version: self.header.version, input: Some(input.clone()), carried: None };
         let entries = std::mem::replace(&mut self.journal, vec![first]);
         self.earlier.push(History { header: self.header.clone(), entries });
         self.chapter += 1;
@@ -381,7 +382,8 @@ impl<'p> Shell<'p> {
         let at = live.at(self.now);
         let (line, outcome) = match verdict {
             Some(Next::Done(outcome)) => {
-                (Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone()), Some(outcome))
+                let line = Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone(), live.next());
+                (line, Some(outcome))
             }
             Some(Next::Again { error, wait }) => {
                 let due = at + wait;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
 use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Move, Settled};
+use towpath_core::tally::Counted;
 use towpath_core::{
     Fence, Incarnation, Report, RunCommit, RunId, Store, StoreError, StoreErrorKind, Timestamp, defaults,
 };
@@ -16,6 +17,7 @@ use towpath_core::{
 use super::attempt::{Around, Attempt};
 use super::failed::Hooks;
 use super::peers;
+use super::recorder::{Tallies, Timed};
 use crate::client::Client;
 use crate::registry::Handlers;
 use crate::states::States;
@@ -45,9 +47,9 @@ pub(super) struct Pump {
     dispatcher: Dispatcher,
     worker: Incarnation,
     /// By claim: a job that was lost and claimed again may be at work twice.
-    attempts: HashMap<Fence, Attempt>,
+    attempts: HashMap<Fence, (Attempt, Timed)>,
     /// Runs that wait for what became of what they wrote.
-    commits: HashMap<Fence, oneshot::Sender<Settled>>,
+    commits: HashMap<Fence, (oneshot::Sender<Settled>, Option<Counted>)>,
     /// Runs at work, each with a bell for signals.
     bells: HashMap<RunId, (Fence, Arc<Notify>)>,
     states: States,
@@ -59,6 +61,7 @@ pub(super) struct Pump {
     draining: watch::Sender<bool>,
     started: Instant,
     retries_told: Arc<Notify>,
+    tallies: Tallies,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
 }
@@ -99,6 +102,7 @@ impl Pump {
             draining: watch::channel(false).0,
             started,
             retries_told: Arc::default(),
+            tallies: Tallies::default(),
             clock: (Timestamp::ZERO, started),
         };
         (pump, outbox)
@@ -111,6 +115,11 @@ impl Pump {
     /// What rings when a turn has put the retry of a graph off.
     pub(super) fn retries_told(&self) -> Arc<Notify> {
         Arc::clone(&self.retries_told)
+    }
+
+    /// What is counted for the charts.
+    pub(super) fn tallies(&self) -> Tallies {
+        self.tallies.clone()
     }
 
     /// Runs until the dispatcher has left its store.
@@ -185,7 +194,11 @@ impl Pump {
         let event = match message {
             Message::Finished { fence, report } => {
                 self.tell_of_failure(fence, Some(&report));
-                let run = self.attempts.remove(&fence).and_then(|attempt| attempt.run);
+                let ended = self.attempts.remove(&fence);
+                if let (Some((_, timed)), Some(counted)) = (&ended, Counted::of(&report)) {
+                    self.tallies.ended(timed, counted, self.store_now());
+                }
+                let run = ended.and_then(|(attempt, _)| attempt.run);
                 if let Some(run) = run.filter(|run| self.bells.get(run).is_some_and(|(of, _)| *of == fence)) {
                     self.bells.remove(&run);
                 }
@@ -194,7 +207,8 @@ impl Pump {
             }
             Message::Commit { fence, commit, answer } => {
                 self.tell_of_failure(fence, commit.then.as_ref());
-                self.commits.insert(fence, answer);
+                let counted = commit.then.as_ref().and_then(Counted::of);
+                self.commits.insert(fence, (answer, counted));
                 Event::Commit { fence, commit: *commit }
             }
             Message::Beat(reply) => Event::Beat(reply),
@@ -213,7 +227,7 @@ impl Pump {
         if self.hooks.is_empty() {
             return;
         }
-        if let Some((attempt, report)) = self.attempts.get(&fence).zip(report)
+        if let Some(((attempt, _), report)) = self.attempts.get(&fence).zip(report)
             && let Some(failed) = attempt.failed(report)
         {
             self.hooks.iter().for_each(|hook| hook(&failed));
@@ -249,6 +263,12 @@ impl Pump {
             _ => return,
         };
         self.clock = (seen, Instant::now());
+    }
+
+    /// About what the store's clock shows now.
+    fn store_now(&self) -> Timestamp {
+        let (seen, at) = self.clock;
+        seen + at.elapsed()
     }
 
     fn carry_out(&mut self, effect: Effect) -> Option<Exchange> {
@@ -295,8 +315,9 @@ impl Pump {
                             clock: self.clock,
                             draining: self.draining.subscribe(),
                         };
+                        let timed = self.tallies.started(&claimed, self.store_now());
                         let attempt = Attempt::start(handler, *claimed, around, self.outbox.clone());
-                        self.attempts.insert(fence, attempt);
+                        self.attempts.insert(fence, (attempt, timed));
                     }
                     // No store gives a kind that was not asked for.
                     None => {
@@ -305,7 +326,13 @@ impl Pump {
                 }
             }
             Effect::Committed { fence, settled } => {
-                if let Some(answer) = self.commits.remove(&fence) {
+                if let Some((answer, counted)) = self.commits.remove(&fence) {
+                    // What was not taken is said again, once the function has looked at what has come.
+                    if let (Settled::Done, Some(counted), Some((_, timed))) =
+                        (settled, counted, self.attempts.get(&fence))
+                    {
+                        self.tallies.ended(timed, counted, self.store_now());
+                    }
                     let _ = answer.send(settled);
                 }
             }
@@ -314,12 +341,12 @@ impl Pump {
                     // Nobody will say what became of it.
                     self.commits.remove(&fence);
                 }
-                if let Some(attempt) = self.attempts.get(&fence) {
+                if let Some((attempt, _)) = self.attempts.get(&fence) {
                     attempt.cancel(why);
                 }
             }
             Effect::Abort { fence } => {
-                if let Some(attempt) = self.attempts.get(&fence) {
+                if let Some((attempt, _)) = self.attempts.get(&fence) {
                     attempt.abort();
                 }
             }
@@ -349,8 +376,7 @@ impl Pump {
         let outbox = self.outbox.clone();
         let host = self.host.clone();
         let worker = self.worker;
-        let (seen, at) = self.clock;
-        let now = seen + at.elapsed();
+        let now = self.store_now();
         tokio::spawn(async move {
             match peers::look(&store, worker, &host, now).await {
                 Ok(news) => {

@@ -227,6 +227,7 @@ async fn what_is_wrong_with_expressions_is_said_before_anything_is_written(subje
     assert!(problems[2].starts_with("node gate: branch y: `1 +` is no CEL expression: "), "{}", problems[2]);
     assert!(problems[3].contains("there is no variable `otuputs`"), "{}", problems[3]);
     assert_eq!(problems.len(), 4);
-    let graphs = client.inspect().graphs(towpath::inspect::GraphFilter::All, Client::first_page(10)).await.unwrap();
+    let graphs =
+        client.inspect().graphs(towpath::inspect::GraphFilter::default(), Client::first_page(10)).await.unwrap();
     assert!(graphs.is_empty());
 }

@@ -204,7 +204,7 @@ async fn a_wait_in_a_graph_of_a_run_is_named_by_that_graph(subject: Subject) {
     let client = &subject.client;
     let worker = worker(client);
     let run = client.start(ASKS, "asks", &()).await.unwrap();
-    let graphs = async || client.inspect().graphs(GraphFilter::All, Client::first_page(10)).await.unwrap();
+    let graphs = async || client.inspect().graphs(GraphFilter::default(), Client::first_page(10)).await.unwrap();
     until("the graph is there", async || !graphs().await.is_empty()).await;
     client.signal_node(graphs().await[0].id, "go", GO, &()).await.unwrap();
     let Err(RunError::Cancelled { cause }) = client.result(&run).await else { panic!("it is not cancelled") };

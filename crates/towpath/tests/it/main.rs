@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod again;
+mod agent;
 mod append;
 mod blocked;
 mod builder;
@@ -12,7 +14,9 @@ mod children;
 mod compile;
 mod durable;
 mod edits;
+mod graph_limits;
 mod graphs;
+mod guide_picture;
 mod handlers;
 mod harness;
 mod jobs;

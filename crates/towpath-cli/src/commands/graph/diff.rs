@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 use towpath::core::{Difference, Shape};
-use towpath::{Client, Graph, GraphId};
+use towpath::{Client, Graph, GraphId, GraphLimits};
 
 use super::super::ViewArgs;
 use super::super::run::read_flow;
@@ -59,7 +59,7 @@ impl Diff {
         let path = Path::new(named);
         let graph = if path.extension().is_some_and(|ext| ext == "toml") {
             let file = read_flow(path)?;
-            let flow = file.parse(&Given { missing: Missing::Null, ..Given::default() })?;
+            let flow = file.parse(&Given { missing: Missing::Null, ..Given::default() }, &GraphLimits::HIGHEST)?;
             let source = FlowSource::new(&file, &flow, "diff");
             let cannot = |why| CliError::failed("make a graph of the flow", why);
             Graph::of_new(flow.into_graph(Client::new_graph_id(), &source).map_err(cannot)?)

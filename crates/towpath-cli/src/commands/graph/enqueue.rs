@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use towpath::{Graph, Placed};
+use towpath::{Error, Graph, Placed};
 
-use super::super::ViewArgs;
+use super::super::{LimitArgs, ViewArgs};
 use crate::error::CliError;
 use crate::{exit, say};
 
@@ -23,6 +23,8 @@ pub(super) struct EnqueueGraph {
     #[arg(value_name = "FILE.json")]
     file: PathBuf,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     view: ViewArgs,
 }
 
@@ -30,9 +32,12 @@ impl EnqueueGraph {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let graph = Graph::from_json(&read(&self.file)?).map_err(|invalid| CliError::graph(&self.file, &invalid))?;
         let location = self.view.store.found()?;
-        let client = location.open().await?;
+        let client = self.limits.apply(location.open().await?)?;
         let name = graph.name().clone();
-        let handle = graph.enqueue(&client).await?;
+        let handle = graph.enqueue(&client).await.map_err(|error| match error {
+            Error::Graph(invalid) => CliError::graph(&self.file, &invalid),
+            error => error.into(),
+        })?;
         let is_new = handle.placed() == Placed::Inserted;
         if self.view.json {
             say::json(&json!({ "id": handle.id(), "name": name, "enqueued": is_new }))?;

@@ -143,7 +143,7 @@ impl Course<'_, '_> {
         let (mut settle, mut effects, mut ends_decided) = (Vec::new(), Vec::new(), Vec::new());
         for (node, head) in std::mem::take(&mut self.jobs) {
             if self.chance.percent(percent) {
-                let (one, effect) = self.outcome(node, &head);
+                let (one, effect) = outcome(&mut self.chance, self.trouble, &self.model, node, &head);
                 settle.push(one);
                 effects.push((node, effect));
             } else {
@@ -210,37 +210,6 @@ impl Course<'_, '_> {
         self.model.nodes[node].started = true;
         self.jobs.push((node, head));
         Ok(())
-    }
-
-    /// How an attempt ends, and what the design makes of it; `None` if the job goes back.
-    fn outcome(&mut self, node: usize, head: &Head) -> (Settle, Option<(How, Option<Cause>)>) {
-        let chosen = if self.chance.percent(80) { 1 << self.chance.below(3) } else { self.chance.below(8) as u8 };
-        let branches = (0..3).filter(|label| chosen & (1 << label) != 0).map(draw::label_of).collect();
-        let is_run = self.model.nodes[node].is_run;
-        let stop = self.model.stop_of(node).filter(|_| !is_run);
-        let stopped = stop.map(|stop| (How::Cancelled, Some(Cause::GraphStopped { stop })));
-        let unless_cancelled = |effect| if stopped.is_some() { stopped.clone() } else { effect };
-        let itself = || Some(Cause::Itself { reason: "why".into() });
-        let what = if self.chance.percent(self.trouble) { self.chance.below(8) } else { 8 };
-        let (report, effect) = match what {
-            0..=3 => {
-                let failed = Report::Failed { error: "no".into(), retry: Retry::ByPolicy, log: None };
-                (failed, unless_cancelled(Some((How::Dead, Some(Cause::Exhausted)))))
-            }
-            4 => (Report::Skipped { reason: "why".into() }, unless_cancelled(Some((How::Untaken, itself())))),
-            5 => (Report::Revoked { reason: "why".into() }, Some((How::Cancelled, itself()))),
-            6 => (Report::HandedBack, unless_cancelled(None)),
-            7 => {
-                let crashed = settle_rescued(head, towpath_core::Timestamp::ZERO);
-                return (crashed, unless_cancelled(Some((How::Quarantined, Some(Cause::Crashes { count: 1 })))));
-            }
-            _ => (Report::Succeeded { output: None, branches }, Some((How::Succeeded(chosen), None))),
-        };
-        let mut settle = settle_report(head, report);
-        if is_run && effect.is_some() && self.chance.percent(70) {
-            settle.journal.push(Payload::json(&1).unwrap());
-        }
-        (settle, effect)
     }
 
     /// Cancels as a client does. What waits for a decision is decided first, and what a failure has stopped is claimed for
@@ -428,10 +397,48 @@ impl Course<'_, '_> {
     }
 }
 
-async fn apply(store: &dyn Store, order: Order) -> Result<Changed, String> {
+/// How an attempt of a node ends, and what the design makes of it; `None` if the job goes back. `trouble`: how many percent of
+/// the attempts do not simply succeed.
+pub(super) fn outcome(
+    chance: &mut Chance,
+    trouble: usize,
+    model: &Model,
+    node: usize,
+    head: &Head,
+) -> (Settle, Option<(How, Option<Cause>)>) {
+    let chosen = if chance.percent(80) { 1 << chance.below(3) } else { chance.below(8) as u8 };
+    let branches = (0..3).filter(|label| chosen & (1 << label) != 0).map(draw::label_of).collect();
+    let is_run = model.nodes[node].is_run;
+    let stop = model.stop_of(node).filter(|_| !is_run);
+    let stopped = stop.map(|stop| (How::Cancelled, Some(Cause::GraphStopped { stop })));
+    let unless_cancelled = |effect| if stopped.is_some() { stopped.clone() } else { effect };
+    let itself = || Some(Cause::Itself { reason: "why".into() });
+    let what = if chance.percent(trouble) { chance.below(8) } else { 8 };
+    let (report, effect) = match what {
+        0..=3 => {
+            let failed = Report::Failed { error: "no".into(), retry: Retry::ByPolicy, log: None };
+            (failed, unless_cancelled(Some((How::Dead, Some(Cause::Exhausted)))))
+        }
+        4 => (Report::Skipped { reason: "why".into() }, unless_cancelled(Some((How::Untaken, itself())))),
+        5 => (Report::Revoked { reason: "why".into() }, Some((How::Cancelled, itself()))),
+        6 => (Report::HandedBack, unless_cancelled(None)),
+        7 => {
+            let crashed = settle_rescued(head, towpath_core::Timestamp::ZERO);
+            return (crashed, unless_cancelled(Some((How::Quarantined, Some(Cause::Crashes { count: 1 })))));
+        }
+        _ => (Report::Succeeded { output: None, branches }, Some((How::Succeeded(chosen), None))),
+    };
+    let mut settle = settle_report(head, report);
+    if is_run && effect.is_some() && chance.percent(70) {
+        settle.journal.push(Payload::json(&1).unwrap());
+    }
+    (settle, effect)
+}
+
+pub(super) async fn apply(store: &dyn Store, order: Order) -> Result<Changed, String> {
     store.apply(order).await.map_err(|e| e.to_string())?.changes.pop().ok_or_else(|| "no answer".into())
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, must: &T) -> Result<(), String> {
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, must: &T) -> Result<(), String> {
     if is == must { Ok(()) } else { Err(format!("{what}: {is:?}, by the model {must:?}")) }
 }

@@ -29,7 +29,7 @@ pub fn schema() -> Value {
             },
             "keep": { "$ref": "#/$defs/duration", "description": "How long it stays stored after it succeeded; 7 days if left out." },
             "keep_failed": { "$ref": "#/$defs/duration", "description": "How long it stays stored after it ended otherwise; 30 days if left out." },
-            "nodes": { "type": "array", "minItems": 1, "maxItems": limits::GRAPH_NODES_MAX, "items": { "$ref": "#/$defs/node" } }
+            "nodes": { "type": "array", "minItems": 1, "maxItems": limits::GRAPH_NODES_CEILING, "items": { "$ref": "#/$defs/node" } }
         },
         "$defs": defs()
     })

@@ -1,6 +1,7 @@
 //! What a graph is refused for, and what a prepared one looks like.
 
 use super::*;
+use crate::limits;
 use crate::time::Timestamp;
 
 fn name(text: &str) -> NodeName {
@@ -128,7 +129,10 @@ fn limits_hold_at_the_limit_and_one_past_it() {
         ..graph(&[], &[])
     };
     assert!(make(limits::GRAPH_NODES_MAX).prepare().is_ok());
-    assert_eq!(problems(make(limits::GRAPH_NODES_MAX + 1)), ["it has 20001 nodes, at most 20000 are allowed"]);
+    assert_eq!(
+        problems(make(limits::GRAPH_NODES_MAX + 1)),
+        ["it has 20001 nodes, at most 20000 are allowed: split it, or raise the graph limit `nodes`"]
+    );
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! The map as a picture: boxes with a shape, a name and a colour, lines with what they ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use maud::{Markup, html};
-use towpath::Condition;
-use towpath::core::Role;
-use towpath::core::State;
-use towpath::core::store::{EdgeLine, GraphDetail};
+use towpath::core::store::{EdgeLine, GraphDetail, NodeLine};
+use towpath::core::{Role, State};
+use towpath::{Condition, Holds, JobId, NodeName};
 
-use super::fold::{Folded, Group};
+use super::fold::{Folded, Group, Link};
 use super::{urgency, when, words};
 use crate::app::Ctx;
 use crate::layout::{BOX_HEIGHT, BOX_WIDTH, Shape, lay_out};
@@ -17,7 +16,8 @@ use crate::layout::{BOX_HEIGHT, BOX_WIDTH, Shape, lay_out};
 /// Characters of a name that fit into a box.
 const NAME_CHARS: usize = 20;
 
-pub(super) fn map(ctx: &Ctx, detail: &GraphDetail, folded: &Folded) -> Markup {
+pub(super) fn map(ctx: &Ctx, detail: &GraphDetail, folded: &Folded, held: &BTreeMap<JobId, Holds>) -> Markup {
+    let told = Told { held, undone: detail.undone() };
     let edges = folded.edges.iter().map(|&(parent, child, _)| (parent, child)).collect();
     let layout = lay_out(&Shape { nodes: folded.groups.len(), edges });
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
@@ -27,13 +27,22 @@ pub(super) fn map(ctx: &Ctx, detail: &GraphDetail, folded: &Folded) -> Markup {
             role="group" aria-label=(label) tabindex="0" {
             defs { marker #tip viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto" { path.tip d="M0 .8 7 4 0 7.2z" {} } }
             g {
-                @for ((_, _, edge), points) in folded.edges.iter().zip(&layout.edges) {
-                    (line(&detail.edges[*edge], points))
+                @for ((_, _, link), points) in folded.edges.iter().zip(&layout.edges) {
+                    @match link {
+                        Link::Edge(edge) => (line(&detail.edges[*edge], points)),
+                        Link::Undo => path class="edge undo" d=(path(points)) marker-end="url(#tip)" { title { "undo" } },
+                    }
                 }
             }
-            g { @for (group, at) in folded.groups.iter().zip(&layout.nodes) { (node(ctx, detail, group, *at)) } }
+            g { @for (group, at) in folded.groups.iter().zip(&layout.nodes) { (node(ctx, detail, group, &told, *at)) } }
         }
     }
+}
+
+/// What is said of a node besides itself.
+struct Told<'a> {
+    held: &'a BTreeMap<JobId, Holds>,
+    undone: BTreeSet<&'a NodeName>,
 }
 
 /// As high as what it shows; a large map is cut by the style, and moved.
@@ -78,14 +87,14 @@ fn path(points: &[(f64, f64)]) -> String {
     text
 }
 
-fn node(ctx: &Ctx, detail: &GraphDetail, group: &Group, (x, y): (f64, f64)) -> Markup {
+fn node(ctx: &Ctx, detail: &GraphDetail, group: &Group, told: &Told<'_>, (x, y): (f64, f64)) -> Markup {
     let Some(first) = group.nodes.first().map(|at| &detail.nodes[*at]) else { return Markup::default() };
     let states = states(detail, group);
     // The worst of several is shown; the words below say how many there are of each.
     let state = states.keys().copied().min_by_key(|state| urgency(*state)).unwrap_or(first.state);
     let id = detail.line.id.to_string();
     let (link, name, below) = match &group.nodes[..] {
-        [_] => (ctx.base.to(&["jobs", &first.job.to_string()]), first.name.to_string(), below(first)),
+        [_] => (opens(ctx, first, told), first.name.to_string(), below(first)),
         many => {
             let last = many.last().map_or("", |at| detail.nodes[*at].name.as_str());
             let link = ctx.base.query(&["graphs", &id], &[("open", first.name.as_str())]);
@@ -94,23 +103,48 @@ fn node(ctx: &Ctx, detail: &GraphDetail, group: &Group, (x, y): (f64, f64)) -> M
             (link, format!("{}× {} … {last}", many.len(), first.name), counts.join(", "))
         }
     };
-    let mut marks = String::new();
-    if first.role.has(Role::GATE) {
-        marks.push_str("gate");
-    }
+    let is_many = group.nodes.len() > 1;
+    let marks = marks(first, told, is_many);
     let at = |dx: f64, dy: f64| (format!("{:.0}", x + dx), format!("{:.1}", y + dy));
     let (box_at, icon, text, sub) = (at(0.0, 0.0), at(9.0, 13.0), at(30.0, 17.0), at(30.0, 32.0));
-    let is_many = group.nodes.len() > 1;
     html! {
         a href=(link) class={ "st-" (state.word()) } data-name=(name) data-key={ "n-" (first.job) } {
-            title { (name) "\n" (words(state)) ", " (below) }
+            title { (name) "\n" (words(state)) ", " (below) @if !marks.is_empty() { "\n" (marks) } }
             @if is_many { rect.box x=(at(4.0, 0.0).0) y=(at(0.0, 4.0).1) width=(BOX_WIDTH) height=(BOX_HEIGHT) rx="8" {} }
             rect.box x=(box_at.0) y=(box_at.1) width=(BOX_WIDTH) height=(BOX_HEIGHT) rx=(if first.role.has(Role::GATE) { "20" } else { "8" }) {}
             use.ic href={ "#i-" (state.word()) } x=(icon.0) y=(icon.1) width="14" height="14" {}
             text x=(text.0) y=(text.1) { (cut(&name, NAME_CHARS)) }
-            text.sub x=(sub.0) y=(sub.1) { @if marks.is_empty() { (cut(&below, 26)) } @else { (marks) " · " (cut(&below, 20)) } }
+            text.sub x=(sub.0) y=(sub.1) { @if marks.is_empty() { (cut(&below, 26)) } @else { (cut(&format!("{marks} · {below}"), 26)) } }
         }
     }
+}
+
+/// Where a node's box leads: to its job, or to the graph that it stands for. The list below the map has the job of any.
+fn opens(ctx: &Ctx, node: &NodeLine, told: &Told<'_>) -> String {
+    match told.held.get(&node.job) {
+        Some(Holds::Graph(graph)) => ctx.base.to(&["graphs", &graph.to_string()]),
+        _ => ctx.base.to(&["jobs", &node.job.to_string()]),
+    }
+}
+
+/// What it is to its graph, and what it stands for.
+fn marks(node: &NodeLine, told: &Told<'_>, is_many: bool) -> String {
+    let mut marks = Vec::new();
+    if node.role.has(Role::GATE) {
+        marks.push("gate".to_owned());
+    }
+    if node.guards.is_some() {
+        marks.push("undo".to_owned());
+    }
+    if told.undone.contains(&node.name) && !is_many {
+        marks.push("undone".to_owned());
+    }
+    match told.held.get(&node.job).filter(|_| !is_many) {
+        Some(Holds::Graph(_)) => marks.push("a graph".to_owned()),
+        Some(Holds::Elements(progress)) => marks.push(progress.words()),
+        _ => {}
+    }
+    marks.join(", ")
 }
 
 fn states(detail: &GraphDetail, group: &Group) -> BTreeMap<State, usize> {

@@ -15,12 +15,21 @@ pub(super) struct Group {
     pub(super) nodes: Vec<usize>,
 }
 
+/// What a line between two boxes stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Link {
+    /// The edge at this place in the graph's list.
+    Edge(usize),
+    /// The child is the undo of the parent.
+    Undo,
+}
+
 /// What is drawn.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     pub(super) groups: Vec<Group>,
-    /// Places of groups, with the place of an edge that stands for all between them.
-    pub(super) edges: Vec<(usize, usize, usize)>,
+    /// Places of groups, with a link that stands for all between them.
+    pub(super) edges: Vec<(usize, usize, Link)>,
 }
 
 /// Parents and children of a node, each with the number of what its edge asks for.
@@ -50,12 +59,17 @@ pub(super) fn failed(detail: &GraphDetail) -> Folded {
 /// Folds siblings with the same parents, children, conditions, kind and role; `open` names a node whose group is not.
 pub(super) fn fold(detail: &GraphDetail, open: &str) -> Folded {
     let mut around: Vec<Around> = vec![Around::default(); detail.nodes.len()];
-    let mut asks: HashMap<(i32, Option<&str>), usize> = HashMap::new();
-    for (parent, child, edge) in links(detail) {
-        let edge = &detail.edges[edge];
+    let mut asks: HashMap<Option<(i32, Option<&str>)>, usize> = HashMap::new();
+    for (parent, child, link) in links(detail) {
         let known = asks.len();
-        let label = edge.label.as_ref().map(|label| label.as_str());
-        let ask = *asks.entry((edge.verdicts.bits(), label)).or_insert(known);
+        let asked = match link {
+            Link::Edge(edge) => {
+                let edge = &detail.edges[edge];
+                Some((edge.verdicts.bits(), edge.label.as_ref().map(|label| label.as_str())))
+            }
+            Link::Undo => None,
+        };
+        let ask = *asks.entry(asked).or_insert(known);
         around[child].0.push((parent, ask));
         around[parent].1.push((child, ask));
     }
@@ -84,24 +98,29 @@ fn assemble(detail: &GraphDetail, groups: Vec<Vec<usize>>) -> Folded {
     for (at, nodes) in groups.iter().enumerate() {
         nodes.iter().for_each(|node| group_of[*node] = Some(at));
     }
-    let mut edges: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for (parent, child, edge) in links(detail) {
+    let mut edges: BTreeMap<(usize, usize), Link> = BTreeMap::new();
+    for (parent, child, link) in links(detail) {
         if let (Some(parent), Some(child)) = (group_of[parent], group_of[child]) {
-            edges.entry((parent, child)).or_insert(edge);
+            edges.entry((parent, child)).or_insert(link);
         }
     }
     Folded {
         groups: groups.into_iter().map(|nodes| Group { nodes }).collect(),
-        edges: edges.into_iter().map(|((parent, child), edge)| (parent, child, edge)).collect(),
+        edges: edges.into_iter().map(|((parent, child), link)| (parent, child, link)).collect(),
     }
 }
 
-/// Edges by the places of their nodes, with their own.
-fn links(detail: &GraphDetail) -> Vec<(usize, usize, usize)> {
+/// Edges by the places of their nodes, then undos beside what they undo.
+fn links(detail: &GraphDetail) -> Vec<(usize, usize, Link)> {
     let places: HashMap<&str, usize> =
         detail.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
     let link = |(at, edge): (usize, &towpath::inspect::EdgeLine)| {
-        Some((*places.get(edge.parent.as_str())?, *places.get(edge.child.as_str())?, at))
+        Some((*places.get(edge.parent.as_str())?, *places.get(edge.child.as_str())?, Link::Edge(at)))
     };
-    detail.edges.iter().enumerate().filter_map(link).collect()
+    let undo = |(at, node): (usize, &towpath::inspect::NodeLine)| {
+        let guarded = *places.get(node.guards.as_ref()?.as_str())?;
+        Some((guarded, at, Link::Undo))
+    };
+    let undos = detail.nodes.iter().enumerate().filter_map(undo);
+    detail.edges.iter().enumerate().filter_map(link).chain(undos).collect()
 }

@@ -1,7 +1,7 @@
 //! Children: started once the line that says so is on disk, and asked to cancel when nobody waits for them any more.
 
 use towpath_core::replay::{Command, Entry, Lost, Pos};
-use towpath_core::store::{Child, Enqueue, Item, Refusal};
+use towpath_core::store::{Child, Enqueue, Refusal};
 use towpath_core::{RunId, StoreErrorKind, cancel_jobs, defaults};
 
 use super::{Driver, Step, later};
@@ -38,7 +38,18 @@ impl Driver {
     }
 
     async fn enqueue_children(&mut self, starts: Vec<(Pos, ChildWork)>) -> Step<()> {
-        let items: Vec<Item> = starts.iter().map(|(_, work)| work.item.clone()).collect();
+        let now = self.now();
+        let (mut items, mut taken) = (Vec::with_capacity(starts.len()), Vec::with_capacity(starts.len()));
+        for (pos, work) in starts {
+            match self.client.within_limits(work.item.clone()) {
+                Ok(item) => {
+                    items.push(item);
+                    taken.push((pos, work));
+                }
+                Err(too_much) => self.live.completed(pos, now, work.refused(too_much.to_string())),
+            }
+        }
+        let starts = taken;
         let answers = match self.client.store().enqueue(Enqueue { items }).await {
             Ok(enqueued) => enqueued.items.into_iter().map(|item| item.map(|_| ())).collect(),
             Err(error) if error.kind == StoreErrorKind::Invalid && starts.len() == 1 => {
