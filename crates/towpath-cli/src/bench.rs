@@ -11,7 +11,9 @@ mod layout;
 mod maps;
 mod measure;
 mod process;
+mod recover;
 mod runs;
+mod sleepers;
 mod subject;
 mod wake;
 
@@ -21,6 +23,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use serde_json::{Value, json};
 
 pub(crate) use process::{ChildArgs, run_child};
+use recover::Gone;
 use subject::Place;
 
 /// What a user may set.
@@ -82,6 +85,8 @@ impl Figure {
 }
 
 const FSYNC: &str = "fsync_p50";
+/// Runs at work when their worker is gone.
+const RECOVERED: usize = 10_000;
 
 /// The figures in the order in which they are taken. One measurement may give several.
 const TESTS: &[(&str, &[&str])] = &[
@@ -107,6 +112,9 @@ const TESTS: &[(&str, &[&str])] = &[
     ("run_latency", &["run_latency"]),
     ("signal_roundtrip", &["signal_roundtrip_p50"]),
     ("replay", &["replay_10k", "replay_join_10k"]),
+    ("sleepers", &["sleepers_100k"]),
+    ("recover_known_gone", &["recover_10k_known_gone"]),
+    ("recover_lease", &["recover_10k_lease"]),
     ("graph_layout", &["graph_layout"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
@@ -160,6 +168,9 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "run_latency" => vec![runs::latency(place).await?],
         "signal_roundtrip" => vec![runs::signal_roundtrip(place).await?],
         "replay" => runs::replay().await?,
+        "sleepers" => vec![sleepers::sleepers(place, args.jobs).await?],
+        "recover_known_gone" => vec![recover::recover(place, RECOVERED, Gone::Killed).await?],
+        "recover_lease" => vec![recover::recover(place, RECOVERED, Gone::Silent).await?],
         "graph_layout" => vec![layout::layout(2_000), layout::layout(10_000)],
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],

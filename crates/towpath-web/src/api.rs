@@ -28,7 +28,9 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     let routes = routes.route("/metrics", get(crate::metrics::metrics));
     routes
         .route("/api/openapi.json", get(openapi))
+        .route("/api/counts", get(read::counts))
         .route("/api/jobs", get(read::jobs))
+        .route("/api/jobs/many", get(act::many::count).post(act::many::carry_out))
         .route("/api/jobs/{id}", get(read::job))
         .route("/api/jobs/{id}/cancel", post(act::cancel_job))
         .route("/api/jobs/{id}/terminate", post(act::terminate_job))

@@ -1,5 +1,6 @@
 //! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
 
+pub(crate) mod child;
 pub(crate) mod tallies;
 pub(crate) mod versions;
 
@@ -209,6 +210,12 @@ impl Workers {
     pub(crate) fn queues(&self) -> impl Iterator<Item = &str> {
         let living = self.lines.iter().filter(|worker| self.lives(worker));
         living.flat_map(|worker| worker.queues.iter().map(String::as_str))
+    }
+
+    /// The kinds that living workers serve, by name.
+    pub(crate) fn kinds(&self) -> BTreeSet<&Kind> {
+        let living = self.lines.iter().filter(|worker| self.lives(worker));
+        living.flat_map(|worker| worker.kinds.keys()).filter(|kind| !kind.is_reserved()).collect()
     }
 
     fn living_of<'a>(&'a self, queue: &'a str) -> impl Iterator<Item = &'a WorkerLine> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod graph;
+pub(crate) mod many;
 pub(crate) mod steer;
 
 use std::future::IntoFuture;
@@ -10,8 +11,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use towpath::core::store::{Arrival, Change, Delivery, Order};
-use towpath::core::{self, Label, Requeue, RunId};
+use towpath::core::store::{Arrival, Delivery};
+use towpath::core::{Label, RunId};
 use towpath::{Changed, Error, ForkError, GraphId, JobId, Payload, Refusal, RetryError, UpdateError};
 
 use crate::app::Ctx;
@@ -46,33 +47,6 @@ pub(crate) async fn terminate_job(ctx: &Ctx, id: JobId, reason: &str) -> Result<
     let reason = checked(reason)?;
     let changed = ctx.app.client.terminate(id, &ctx.user.name, reason).await?;
     changed_job(id, changed, "terminated")
-}
-
-/// Cancels many jobs in one transaction; answers how many it changed anything for.
-pub(crate) async fn cancel_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
-    ctx.allow(Action::Cancel)?;
-    let reason = checked(reason)?;
-    let changes = ids.iter().flat_map(|id| core::cancel_job(*id, &ctx.user.name, reason).changes).collect();
-    apply(ctx, changes, reason).await
-}
-
-/// Puts many jobs back in one transaction; answers how many it could.
-pub(crate) async fn requeue_jobs(ctx: &Ctx, ids: &[JobId], reason: &str) -> Result<usize, Problem> {
-    ctx.allow(Action::Retry)?;
-    let reason = checked(reason)?;
-    let order = |id: &JobId| core::requeue_job(*id, Requeue::Failed, None, &ctx.user.name, reason).changes;
-    apply(ctx, ids.iter().flat_map(order).collect(), reason).await
-}
-
-/// How many changes were made.
-async fn apply(ctx: &Ctx, changes: Vec<Change>, reason: &str) -> Result<usize, Problem> {
-    if changes.is_empty() {
-        return Ok(0);
-    }
-    let order = Order { actor: ctx.user.name.clone(), reason: reason.to_owned(), changes };
-    let applied = ctx.app.client.store().apply(order).await?;
-    let is_done = |changed: &&Changed| matches!(changed, Changed::Ended | Changed::Asked | Changed::Requeued);
-    Ok(applied.changes.iter().filter(is_done).count())
 }
 
 /// How a job is put back.

@@ -9,6 +9,7 @@ mod graph;
 mod graphs;
 mod job;
 mod jobs;
+mod many;
 mod overview;
 mod payload;
 mod queues;
@@ -45,7 +46,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::page))
         .route("/jobs", get(jobs::page))
-        .route("/jobs/many", get(act::ask_of_many).post(act::to_many))
+        .route("/jobs/many", get(many::ask).post(many::act))
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(act::job))
         .route("/jobs/{id}/streams/{name}", get(stream::page))

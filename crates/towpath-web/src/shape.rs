@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
-    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StopLine, Versions, WorkerLine,
+    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StateCounts, StopLine, Versions,
+    WorkerLine,
 };
 use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
@@ -510,6 +511,29 @@ impl QueueShape {
             blocked: line.blocked,
             paused: line.paused.as_ref().map(Pause::of),
         }
+    }
+}
+
+/// Jobs by state, each counted up to a number.
+#[derive(Debug, Serialize)]
+pub(crate) struct Counts {
+    counted_to: u32,
+    ready: u64,
+    later: u64,
+    running: u64,
+    blocked: u64,
+    dead: u64,
+    quarantined: u64,
+    cancelled: u64,
+    skipped: u64,
+    open_graphs: u64,
+}
+
+impl Counts {
+    pub(crate) fn of(counts: &StateCounts, counted_to: u32) -> Self {
+        let StateCounts { ready, later, running, blocked, dead, quarantined, cancelled, skipped, open_graphs, .. } =
+            *counts;
+        Self { counted_to, ready, later, running, blocked, dead, quarantined, cancelled, skipped, open_graphs }
     }
 }
 

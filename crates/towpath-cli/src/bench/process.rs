@@ -16,6 +16,7 @@ use super::enqueue::preload;
 use super::jobs::{Noop, Wake};
 use super::measure::host_micros;
 use super::subject::{self, Place};
+use super::{recover, sleepers};
 
 /// What a child process of the bench is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -48,10 +49,22 @@ impl Working {
     }
 
     /// Waits for the line that the child prints when its task is done.
-    async fn line(&mut self) -> Result<String> {
+    pub(crate) async fn line(&mut self) -> Result<String> {
         let out = self.child.stdout.take().ok_or_else(|| miette!("the child process has no output"))?;
         let line = BufReader::new(out).lines().next_line().await.into_diagnostic()?;
         line.ok_or_else(|| miette!("the child process ended without a word"))
+    }
+
+    /// Ends it at once, as a crash would.
+    pub(crate) async fn kill(&mut self) -> Result<()> {
+        self.child.kill().await.into_diagnostic()
+    }
+
+    /// Lets it stand still: its process is there, and does nothing any more.
+    pub(crate) async fn halt(&self) -> Result<()> {
+        let pid = self.pid().to_string();
+        let halted = Command::new("kill").args(["-STOP", &pid]).status().await.into_diagnostic()?;
+        if halted.success() { Ok(()) } else { Err(miette!("process {pid} cannot be stopped")) }
     }
 
     /// Lets it end in good order.
@@ -67,10 +80,15 @@ impl Working {
 /// What the child process does.
 pub(crate) async fn run_child(args: ChildArgs) -> Result<()> {
     let client = subject::open(&args.address).await?;
-    if args.task == "drain" {
-        perform(&client, args.jobs).await?;
-        println!("{}", status_kib("VmHWM")?);
-        return Ok(());
+    match args.task.as_str() {
+        "drain" => {
+            perform(&client, args.jobs).await?;
+            println!("{}", status_kib("VmHWM")?);
+            return Ok(());
+        }
+        "sleep" => return sleepers::sleep(&client, args.jobs).await,
+        "hang" => return recover::hang_all(&client, args.jobs).await,
+        _ => {}
     }
     let worker = Worker::builder(&client)
         .handle(|_: Wake, _cx| std::future::ready(Ok::<_, Failure>(host_micros())))
@@ -83,7 +101,8 @@ pub(crate) async fn run_child(args: ChildArgs) -> Result<()> {
     Ok(())
 }
 
-fn status_kib(name: &str) -> Result<u64> {
+/// A line of what the system tells of this process, such as `VmRSS`.
+pub(crate) fn status_kib(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").into_diagnostic()?;
     let line = status.lines().find_map(|l| l.strip_prefix(name)).unwrap_or_default();
     let kib = line.split_whitespace().find_map(|word| word.parse().ok());

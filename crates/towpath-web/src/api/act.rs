@@ -2,6 +2,7 @@
 
 pub(super) mod edit;
 pub(super) mod graph;
+pub(super) mod many;
 pub(super) mod steer;
 
 use std::future::Future;

@@ -10,6 +10,7 @@ use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
+use crate::look::child::Children;
 use crate::look::tallies::{Tallies, TalliesQuery};
 use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
@@ -18,7 +19,7 @@ use crate::shape::schedule::Schedule;
 use crate::shape::stream::{Stream, StreamLine};
 use crate::shape::tally::Figures;
 use crate::shape::version::Version;
-use crate::shape::{Audit, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
+use crate::shape::{Audit, Counts, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -35,6 +36,13 @@ pub(super) struct JobsQuery {
     graph: String,
     after: String,
     limit: String,
+}
+
+/// Up to how many of a state are counted.
+const COUNTED: u32 = 10_000;
+
+pub(super) async fn counts(ctx: Ctx) -> Result<Response, Problem> {
+    Ok(json(&Counts::of(&ctx.app.client.inspect().counts(COUNTED).await?, COUNTED)))
 }
 
 pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
@@ -152,7 +160,8 @@ pub(super) async fn journal(ctx: Ctx, Path(id): Path<String>, query: Asked<PageQ
     let Some(run) = &detail.run else { return Err(Problem::not_found("run", &id)) };
     let lines = ctx.app.client.store().entries(detail.line.id, run.chapter, from, limit).await?;
     let next = next(&lines, limit, |line| i64::from(line.seq));
-    let items = lines.iter().map(|line| Line::of(&ctx, &detail.line.kind, line)).collect();
+    let children = Children::look(&ctx.app.client, &detail, run).await?;
+    let items = lines.iter().map(|line| Line::of(&ctx, &detail.line.kind, &children, line)).collect();
     Ok(json(&List { items, next }))
 }
 

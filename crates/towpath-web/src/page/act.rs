@@ -1,30 +1,22 @@
 //! Buttons, and what they do. Every button is a form that works without a script: a menu that opens, a reason, and a way
-//! back with what came of it. Many jobs at once are counted before anything is asked of them.
+//! back with what came of it.
 
 use axum::extract::rejection::FormRejection;
-use axum::extract::{Form, Path, Query};
-use axum::http::HeaderMap;
+use axum::extract::{Form, Path};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use towpath::core::RunId;
-use towpath::core::store::{GraphLine, JobFilter, JobLine, Page as Part};
+use towpath::core::store::GraphLine;
 use towpath::inspect::JobDetail;
 use towpath::{End, JobId, JobState};
 
-use super::jobs::{ListQuery, table};
-use super::{Page, empty};
 use crate::app::Ctx;
 use crate::look;
 use crate::options::Action;
 use crate::orders::{self, Done, Requeued, ToSend};
 use crate::problem::{Code, Problem};
-
-/// Jobs that one order takes at most; the page says so, and is asked again for the others.
-const MANY_MAX: usize = 10_000;
-/// Jobs of one transaction.
-const BATCH: u32 = 500;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -198,183 +190,4 @@ pub(super) async fn graph(
         other => return Err(Problem::invalid(format!("do: {other:?} is not known"))),
     };
     Ok(back(&ctx, &["graphs", &id], &done))
-}
-
-// ---- many jobs --------------------------------------------------------------------------------
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Many {
-    #[serde(rename = "do")]
-    what: String,
-    state: String,
-    queue: String,
-    kind: String,
-    graph: String,
-    reason: String,
-    /// The key up to which jobs were counted: what came later is not meant.
-    upto: String,
-}
-
-impl Many {
-    fn which(&self) -> ListQuery {
-        let Self { state, queue, kind, graph, .. } = self;
-        ListQuery {
-            state: state.clone(),
-            queue: queue.clone(),
-            kind: kind.clone(),
-            graph: graph.clone(),
-            ..ListQuery::default()
-        }
-    }
-}
-
-/// Jobs of filters up to a key, newest first, in parts.
-async fn jobs_of(ctx: &Ctx, filters: &[JobFilter], after: Option<i64>) -> Result<Vec<JobLine>, Problem> {
-    let mut lines = Vec::new();
-    for filter in filters {
-        lines.extend(ctx.app.client.inspect().jobs(filter.clone(), Part { after, limit: BATCH }).await?);
-    }
-    lines.sort_by_key(|line| std::cmp::Reverse(line.key));
-    lines.truncate(BATCH as usize);
-    Ok(lines)
-}
-
-/// What is done to many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ToMany {
-    Cancel,
-    Requeue,
-}
-
-impl ToMany {
-    fn of(word: &str) -> Result<Self, Problem> {
-        match word {
-            "cancel" => Ok(Self::Cancel),
-            "requeue" => Ok(Self::Requeue),
-            other => Err(Problem::invalid(format!("do: {other:?} is not known"))),
-        }
-    }
-
-    /// What may be done to jobs of these filters, by who looks.
-    pub(super) fn possible(ctx: &Ctx, query: &ListQuery) -> Option<(Self, &'static str)> {
-        match query.state.as_str() {
-            "ready" | "running" | "blocked" if ctx.may(Action::Cancel) => Some((Self::Cancel, "Cancel all of these…")),
-            "" if query.is_filtered() && ctx.may(Action::Cancel) => Some((Self::Cancel, "Cancel all of these…")),
-            "dead" | "quarantined" | "cancelled" if ctx.may(Action::Retry) => {
-                Some((Self::Requeue, "Requeue all of these…"))
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Requeue => "requeue",
-        }
-    }
-
-    const fn action(self) -> Action {
-        match self {
-            Self::Cancel => Action::Cancel,
-            Self::Requeue => Action::Retry,
-        }
-    }
-
-    /// Whether a job is one to which it can be done.
-    fn takes(self, line: &JobLine) -> bool {
-        match (self, line.state) {
-            (Self::Cancel, JobState::Ended(_)) => false,
-            (Self::Cancel, _) => true,
-            // A node is not put back by itself: its graph is.
-            (Self::Requeue, JobState::Ended(end)) => end != End::Succeeded && line.node.is_none(),
-            (Self::Requeue, _) => false,
-        }
-    }
-
-    const fn says(self) -> &'static str {
-        match self {
-            Self::Cancel => {
-                "Those that have not started end at once, those that run are asked to stop. Jobs that come from now on are not meant."
-            }
-            Self::Requeue => {
-                "Each is ready again with its failures at 0; its attempts go on counting. Nodes of graphs and runs that have begun are left out."
-            }
-        }
-    }
-}
-
-/// Counts what it would be done to, and asks.
-pub(super) async fn ask_of_many(ctx: Ctx, headers: HeaderMap, Query(asked): Query<Many>) -> Result<Response, Problem> {
-    let what = ToMany::of(&asked.what)?;
-    ctx.allow(what.action())?;
-    let query = asked.which();
-    let filters = query.which().filters()?;
-    let (mut count, mut after, mut first) = (0, None, Vec::new());
-    let mut newest = None;
-    while count < MANY_MAX {
-        let part = jobs_of(&ctx, &filters, after).await?;
-        let Some(last) = part.last() else { break };
-        after = Some(last.key);
-        newest = newest.or(part.first().map(|line| line.key));
-        let live: Vec<JobLine> = part.into_iter().filter(|line| what.takes(line)).collect();
-        count += live.len();
-        if first.len() < 5 {
-            first.extend(live.into_iter().take(5));
-        }
-    }
-    let upto = newest.map_or_else(String::new, |key| key.saturating_add(1).to_string());
-    let verb = if what == ToMany::Cancel { "Cancel" } else { "Requeue" };
-    let counted = if count >= MANY_MAX { format!("{MANY_MAX} or more") } else { count.to_string() };
-    let body = html! {
-        div.head { h1 { (verb) " " (counted) " jobs?" } }
-        section.card.stack {
-            @if count == 0 { (empty("No job is like that any more.", "")) }
-            @else {
-                p { (what.says())
-                    @if count >= MANY_MAX { " At most " (MANY_MAX) " are taken at a time." } }
-                dl.facts { @for (name, value) in query.pairs().iter().filter(|(_, value)| !value.is_empty()) { dt { (name) } dd { (value) } } }
-                form.filters method="post" action=(ctx.base.to(&["jobs", "many"])) {
-                    input type="hidden" name="do" value=(what.word());
-                    @for (name, value) in query.pairs() { input type="hidden" name=(name) value=(value); }
-                    input type="hidden" name="upto" value=(upto);
-                    label { "Why, for the audit" input name="reason" maxlength="500"; }
-                    button.danger type="submit" { (verb) " " (counted) " jobs" }
-                    a.button href=(ctx.base.query(&["jobs"], &query.pairs())) { "No" }
-                }
-                h2 { "The newest of them" }
-                (table(&ctx, &first))
-            }
-        }
-    };
-    Ok(Page::new(format!("{verb} jobs"), "Jobs", body).answer(&ctx, &headers))
-}
-
-pub(super) async fn to_many(ctx: Ctx, form: Result<Form<Many>, FormRejection>) -> Result<Response, Problem> {
-    let asked = fields(form)?;
-    let what = ToMany::of(&asked.what)?;
-    ctx.allow(what.action())?;
-    let which = asked.which();
-    let filters = which.which().filters()?;
-    let upto = asked.upto.parse().map_err(|_| Problem::invalid("upto: the jobs were not counted first"))?;
-    let (mut after, mut seen, mut done) = (Some(upto), 0, 0);
-    while seen < MANY_MAX {
-        let part = jobs_of(&ctx, &filters, after).await?;
-        let Some(last) = part.last() else { break };
-        after = Some(last.key);
-        let taken: Vec<JobId> = part.iter().filter(|line| what.takes(line)).map(|line| line.id).collect();
-        seen += taken.len();
-        done += match what {
-            ToMany::Cancel => orders::cancel_jobs(&ctx, &taken, &asked.reason).await?,
-            ToMany::Requeue => orders::requeue_jobs(&ctx, &taken, &asked.reason).await?,
-        };
-    }
-    let jobs = if done == 1 { "one job".to_owned() } else { format!("{done} jobs") };
-    let message = match what {
-        ToMany::Cancel => format!("{jobs} cancelled or asked to stop"),
-        ToMany::Requeue => format!("{jobs} put back"),
-    };
-    let to = ctx.base.query(&["jobs"], &[&which.pairs()[..], &[("done", &message)]].concat());
-    Ok(Redirect::to(&to).into_response())
 }

@@ -1,5 +1,7 @@
 //! The list of jobs, with its filters.
 
+use std::collections::BTreeSet;
+
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::HeaderMap;
@@ -8,10 +10,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use towpath::core::store::JobLine;
 
-use super::{Page, act, badge, empty, pager, when};
+use super::{Page, act, badge, empty, many, pager, when};
 use crate::api::read::{asked, list_jobs};
 use crate::app::Ctx;
-use crate::look::{JobQuery, PageQuery, STATE_WORDS};
+use crate::look::{JobQuery, PageQuery, STATE_WORDS, Workers};
 use crate::problem::Problem;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -56,7 +58,8 @@ pub(super) async fn page(
         "dead" => "Dead letters".to_owned(),
         state => format!("Jobs, {state}"),
     };
-    let possible = act::ToMany::possible(&ctx, &query);
+    let workers = Workers::look(&ctx.app.client).await?;
+    let possible = many::possible(&ctx, &query);
     let body = html! {
         div.head {
             h1 { (title) }
@@ -65,7 +68,7 @@ pub(super) async fn page(
             }
         }
         (act::done(&query.done))
-        (filters(&ctx, &query))
+        (filters(&ctx, &query, &workers))
         section.card {
             @if lines.is_empty() {
                 @if query.is_filtered() { (empty("No job is like that.", "Leave a filter out, or look at what has been pruned: ended jobs are kept as long as their retention says.")) }
@@ -77,7 +80,8 @@ pub(super) async fn page(
     Ok(Page::new(title, "Jobs", body).answer(&ctx, &headers))
 }
 
-fn filters(ctx: &Ctx, query: &ListQuery) -> Markup {
+fn filters(ctx: &Ctx, query: &ListQuery, workers: &Workers) -> Markup {
+    let queues: BTreeSet<&str> = workers.queues().collect();
     html! {
         form.filters action=(ctx.base.to(&["jobs"])) role="search" aria-label="Filters" {
             label { "State"
@@ -86,9 +90,11 @@ fn filters(ctx: &Ctx, query: &ListQuery) -> Markup {
                     @for word in STATE_WORDS { option value=(word) selected[query.state == word] { (word) } }
                 }
             }
-            label { "Kind" input name="kind" value=(query.kind) maxlength="64" placeholder="any"; }
-            label { "Queue" input name="queue" value=(query.queue) maxlength="64" placeholder="any"; }
+            label { "Kind" input name="kind" value=(query.kind) maxlength="64" placeholder="any" list="kinds"; }
+            label { "Queue" input name="queue" value=(query.queue) maxlength="64" placeholder="any" list="queues"; }
             @if !query.graph.is_empty() { label { "Graph" input name="graph" value=(query.graph) maxlength="36"; } }
+            datalist #kinds { @for kind in workers.kinds() { option value=(kind) {} } }
+            datalist #queues { @for queue in &queues { option value=(queue) {} } }
             button type="submit" { "Filter" }
             @if query.is_filtered() { a.button href=(ctx.base.to(&["jobs"])) { "All" } }
         }

@@ -13,6 +13,7 @@ use towpath::{JobState, Timestamp};
 
 use super::{empty, pager, payload, stream, when};
 use crate::app::Ctx;
+use crate::look::child::Children;
 use crate::look::{self, PageQuery};
 use crate::options::Part;
 use crate::problem::Problem;
@@ -43,6 +44,8 @@ struct Told {
     operations: BTreeMap<u32, Operation>,
     began: Option<Timestamp>,
     ended: Option<(Timestamp, Option<String>)>,
+    /// When it went on in the next chapter.
+    continued: Option<Timestamp>,
     patches: Vec<String>,
     /// Lines of a newer release.
     others: usize,
@@ -55,7 +58,7 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let lines = store.entries(detail.line.id, run.chapter, from, LINES).await?;
     let signals = store.inbox(run.id.clone(), i64::MIN, SIGNALS).await?;
     let published = look::published(&ctx.app.client, detail).await?;
-    let told = read(detail, run.chapter, &lines);
+    let told = read(&Children::look(&ctx.app.client, detail, run).await?, &lines);
     let streams = ctx.app.client.inspect().streams(run.id.clone()).await?;
     let children = children::card(ctx, &told.children()).await?;
     let is_over = matches!(detail.line.state, JobState::Ended(_));
@@ -84,6 +87,7 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
                 @if told.others > 0 { ". " (told.others) " lines are of a newer release" } }
             @if told.operations.is_empty() { (empty("It has not begun.", "A worker with this function and version takes it.")) }
             @else { (timeline(ctx, detail, &told, is_over)) }
+            @if let Some(at) = told.continued { p { "Went on in the next chapter " (when::ago(at)) } }
             @if let Some((at, error)) = &told.ended {
                 p { @if error.is_some() { "Returned an error " } @else { "Returned " } (when::ago(*at)) }
                 @if let Some(error) = error { (payload::json_text(ctx, kind, Part::Journal, error)) }
@@ -111,16 +115,14 @@ fn newest(entries: u32) -> u32 {
     entries.saturating_sub(LINES)
 }
 
-fn read(detail: &JobDetail, chapter: u32, lines: &[Stored]) -> Told {
+fn read(children: &Children, lines: &[Stored]) -> Told {
     let mut told = Told::default();
-    let (job, kind) = (detail.line.id, detail.line.kind.as_str());
-    let child = |pos: Pos, op: &Ident| children::of(job, kind, chapter, pos, op);
     for line in lines {
         match Entry::decode(&line.payload) {
             Ok(Entry::Began { at, .. }) => told.began = Some(at),
             Ok(Entry::Opened { pos, op, due }) => {
                 let operation = told.operation(pos, &op);
-                operation.child = child(pos, &op);
+                operation.child = children.of(line.seq, pos, &op);
                 operation.opened = Some(line.at);
                 operation.due = due;
             }
@@ -130,12 +132,13 @@ fn read(detail: &JobDetail, chapter: u32, lines: &[Stored]) -> Told {
             }
             Ok(Entry::Done { pos, op, at, outcome, .. }) => {
                 let operation = told.operation(pos, &op);
-                operation.child = child(pos, &op);
+                operation.child = children.of(line.seq, pos, &op);
                 operation.done = Some(at);
                 operation.outcome = Some(outcome.json().to_owned());
             }
             Ok(Entry::Patched { id }) => told.patches.push(id),
-            Ok(Entry::Left { .. }) => {}
+            Ok(Entry::Started { .. } | Entry::Left { .. }) => {}
+            Ok(Entry::Continued { at }) => told.continued = Some(at),
             Ok(Entry::Ended { at, error }) => told.ended = Some((at, error.map(|e| e.json().to_owned()))),
             _ => told.others += 1,
         }

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use towpath::Kind;
 use towpath::core::replay::{Entry, Ident};
-use towpath::core::store::Entry as Stored;
+use towpath::core::store::{Child, Entry as Stored};
 
 use super::{Shown, instant};
 use crate::app::Ctx;
+use crate::look::child::Children;
 use crate::options::Part;
 
 #[derive(Debug, Serialize)]
@@ -15,11 +16,13 @@ pub(crate) struct Line {
     seq: u32,
     /// When it was written.
     at: Option<String>,
-    /// What it is: `began`, `opened`, `failed`, `patched`, `done`, `ended`, or `other` of a newer release.
+    /// What it is: `began`, `opened`, `started`, `failed`, `patched`, `done`, `continued`, `ended`, or `other` of a newer release.
     what: &'static str,
     /// The place of its operation, as people count: the function's own from 1.
     pos: Option<String>,
     op: Option<Op>,
+    /// What the operation has started.
+    child: Option<Started>,
     due: Option<String>,
     failures: Option<u32>,
     version: Option<u16>,
@@ -50,14 +53,32 @@ impl Op {
     }
 }
 
+/// A job, a run or a graph that a run has started: its id.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Started {
+    Job(String),
+    Graph(String),
+}
+
+impl Started {
+    fn of(child: Child) -> Self {
+        match child {
+            Child::Job(job) => Self::Job(job.to_string()),
+            Child::Graph(graph) => Self::Graph(graph.to_string()),
+        }
+    }
+}
+
 impl Line {
-    pub(crate) fn of(ctx: &Ctx, kind: &Kind, line: &Stored) -> Self {
+    pub(crate) fn of(ctx: &Ctx, kind: &Kind, children: &Children, line: &Stored) -> Self {
         let empty = Self {
             seq: line.seq,
             at: instant(line.at),
             what: "other",
             pos: None,
             op: None,
+            child: None,
             due: None,
             failures: None,
             version: None,
@@ -72,6 +93,7 @@ impl Line {
             Ok(Entry::Opened { pos, op, due }) => Self {
                 what: "opened",
                 pos: Some(pos.to_string()),
+                child: children.of(line.seq, pos, &op).map(Started::of),
                 op: Some(Op::of(&op)),
                 due: due.and_then(instant),
                 ..empty
@@ -84,10 +106,13 @@ impl Line {
                 error: ctx.shown(kind, Part::Error, &error).map_or(Some(Shown::Hidden(true)), |e| Some(Shown::Text(e))),
                 ..empty
             },
+            Ok(Entry::Started { pos }) => Self { what: "started", pos: Some(pos.to_string()), ..empty },
+            Ok(Entry::Continued { .. }) => Self { what: "continued", ..empty },
             Ok(Entry::Patched { id }) => Self { what: "patched", patch: Some(id), ..empty },
             Ok(Entry::Done { pos, op, outcome, .. }) => Self {
                 what: "done",
                 pos: Some(pos.to_string()),
+                child: children.of(line.seq, pos, &op).map(Started::of),
                 op: Some(Op::of(&op)),
                 outcome: shown(outcome.json()),
                 ..empty

@@ -15,6 +15,7 @@ on_every_store!(
     a_retry_is_counted_and_carried_out,
     a_restart_is_another_graph,
     a_graph_tells_what_is_undone,
+    many_are_counted_and_changed_and_what_comes_after_is_not_meant,
 );
 
 fn site(client: &Client) -> Site {
@@ -131,4 +132,30 @@ async fn a_graph_tells_what_is_undone(subject: Subject) {
     assert_eq!(page.matches("class=\"edge undo\"").count(), 1, "{page}");
     assert!(page.contains("undone · say") && page.contains("all that was to be undone is"), "{page}");
     works.worker.shutdown().await;
+}
+
+async fn many_are_counted_and_changed_and_what_comes_after_is_not_meant(subject: Subject) {
+    let site = site(&subject.client);
+    for big in 0..7 {
+        subject.client.enqueue(&Nobody { big }).await.unwrap();
+    }
+    let meant = site.json("/api/jobs/many?do=cancel&kind=nobody").await;
+    assert_eq!((&meant["count"], &meant["may_be_more"]), (&json!(7), &json!(false)));
+    assert_eq!(meant["newest"].as_array().unwrap().len(), 5);
+    let late = subject.client.enqueue(&Nobody { big: 8 }).await.unwrap().id();
+    let order = json!({ "do": "cancel", "kind": "nobody", "upto": meant["upto"], "reason": "no use" });
+    let done = site.post("/api/jobs/many", order).await;
+    assert_eq!((done.status, &done.json()["changed"]), (StatusCode::OK, &json!(7)), "{}", done.body);
+    assert_eq!(site.json(&format!("/api/jobs/{late}")).await["state"], "ready");
+    let again = site.json("/api/jobs/many?do=requeue&state=cancelled").await;
+    let order = json!({ "do": "requeue", "state": "cancelled", "upto": again["upto"] });
+    assert_eq!(site.post("/api/jobs/many", order).await.json()["changed"], 7);
+    for path in ["/api/jobs/many?do=cancel", "/api/jobs/many?kind=nobody", "/api/jobs/many?do=cancel&state=odd"] {
+        assert_eq!(site.get(path).await.code(), "invalid", "{path}");
+    }
+    let uncounted = json!({ "do": "cancel", "kind": "nobody" });
+    assert_eq!(site.post("/api/jobs/many", uncounted).await.code(), "invalid");
+    let without = WebOptions::default().access(|_: &User, action: Action| action != Action::Cancel);
+    let order = json!({ "do": "cancel", "kind": "nobody", "upto": meant["upto"] });
+    assert_eq!(Site::new(&subject.client, without).post("/api/jobs/many", order).await.code(), "forbidden");
 }

@@ -46,6 +46,9 @@ async fn every_view_answers_as_described(subject: Subject) {
     let skipped = site.json("/api/jobs?state=skipped").await;
     assert_eq!(skipped["items"][0]["node"], "never");
 
+    let counts = site.json("/api/counts").await;
+    assert_eq!((&counts["dead"], &counts["ready"], &counts["later"]), (&json!(2), &json!(1), &json!(1)), "{counts}");
+
     let job = site.json(&format!("/api/jobs/{}", works.succeeded)).await;
     assert_eq!((&job["state"], &job["output"]["json"]), (&json!("succeeded"), &json!(NASTY)));
     let job = site.json(&format!("/api/jobs/{}", works.dead)).await;
@@ -102,6 +105,7 @@ async fn a_node_and_the_graph_that_it_runs_name_each_other(subject: Subject) {
     assert_eq!(within["inside"], json!({ "job": inner["job"], "graph": outer, "node": "inner" }));
     assert_eq!((&graph["inside"], &within["nodes"][0]["holds"]), (&Value::Null, &Value::Null));
     let page = site.get(&format!("/graphs/{outer}")).await.body;
+    assert!(page.contains(&format!("<a href=\"/graphs/{id}\" class=\"st-")), "its box opens it: {page}");
     assert!(page.contains(&format!("/graphs/{id}")) && page.contains("2 of 2 done, 1 failed"), "{page}");
     assert!(site.get(&format!("/graphs/{id}")).await.body.contains(&format!("/graphs/{outer}")));
     works.worker.shutdown().await;
@@ -294,6 +298,14 @@ async fn a_run_tells_its_streams_and_its_page_its_children(subject: Subject) {
     ] {
         assert!(page.contains(&linked), "{linked}: {page}");
     }
+    assert!(!page.contains("newer release") && page.matches("data-key=\"child-").count() == 2, "{page}");
+    let journal = site.json(&format!("/api/runs/{family}/journal")).await;
+    let opened = |name: &str| {
+        let lines = journal["items"].as_array().unwrap().iter();
+        let found = lines.clone().find(|line| line["what"] == "opened" && line["op"]["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {journal}"))["child"].clone()
+    };
+    assert_eq!((opened("say"), opened("little")), (json!({ "job": child }), json!({ "graph": graph })));
     let stream = site.get(&format!("/jobs/{family}/streams/log")).await.body;
     assert!(stream.contains("true false") && !stream.contains("<script>alert"), "{stream}");
     let first = site.get(&format!("/jobs/{family}/streams/log?upto=1")).await.body;

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use towpath::core::GraphEnd;
 use towpath::durable::{Memory, Race2, Race3, TxStep};
 use towpath::testing::{RunHarness, assert_replays};
-use towpath::{Cx, Durable, Failure, RunError, Signal, Step, StepCx, StepError};
+use towpath::{Cx, Durable, Failure, Graph, Job, RunError, Signal, Step, StepCx, StepError};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const MS: Duration = Duration::from_millis(1);
@@ -233,11 +234,37 @@ enum Node {
     Signal(bool),
     Random,
     Write(u64),
+    Job(u64),
+    Run(u64),
+    Graph(bool),
+    Detached(u64),
     Sequence(Vec<Node>),
     Join(Vec<Node>),
     Race(Vec<Node>),
     Map(u8, Box<Node>),
     Timeout(u32, Box<Node>),
+}
+
+/// Children of programs: the harness says how they end, some of them badly.
+#[derive(Serialize, Deserialize)]
+struct Double(u64);
+
+impl Job for Double {
+    const KIND: &'static str = "double";
+    type Output = u64;
+}
+
+const LEAF: Durable<u64, u64, String> = Durable::new("leaf", 1, DAY, &leaf);
+async fn leaf(_cx: Cx<'_>, n: u64) -> Result<u64, String> {
+    Ok(n)
+}
+
+/// Children end as a test says.
+fn with_children(harness: RunHarness<Node, u64, Failure>) -> RunHarness<Node, u64, Failure> {
+    let job = |Double(n): Double| if n.is_multiple_of(4) { Err(Failure::permanent("no")) } else { Ok(2 * n) };
+    let run = |n: u64| if n.is_multiple_of(3) { Err("no".to_owned()) } else { Ok(n + 1) };
+    let harness = harness.child_job(job).child(LEAF, run);
+    harness.child_graph("good", GraphEnd::Succeeded).child_graph("bad", GraphEnd::Failed)
 }
 
 const PROGRAM: Durable<Node, u64, Failure> = Durable::new("program", 1, DAY, &program);
@@ -257,6 +284,14 @@ fn interpret<'a>(cx: &'a Cx<'_>, node: &'a Node) -> Pin<Box<dyn Future<Output = 
             Node::Signal(go) => cx.timeout(MS * 20, cx.signal(if *go { GO } else { MORE })).await.unwrap_or(3),
             Node::Random => cx.random() % 5,
             Node::Write(n) => cx.transact(WRITE, &(*n, cx.random() % 11)).await.unwrap_or(5),
+            Node::Job(n) => cx.job(&Double(*n + cx.random() % 3)).await.unwrap_or(7),
+            Node::Run(n) => cx.run_child(LEAF, n).await.unwrap_or(11),
+            Node::Graph(fails) => {
+                let graph = Graph::builder(if *fails { "bad" } else { "good" });
+                graph.node("n", &Double(1));
+                cx.graph(&graph.build()?).await.map_or(13, |()| 17)
+            }
+            Node::Detached(n) => cx.job(&Double(*n)).detach::<Failure>().await.map_or(19, |_| 23),
             Node::Sequence(parts) => {
                 let mut sum = 0_u64;
                 for part in parts {
@@ -304,17 +339,21 @@ impl Draw {
     }
 
     fn node(&mut self, depth: u32) -> Node {
-        match self.below(if depth == 0 { 7 } else { 13 }) {
+        match self.below(if depth == 0 { 11 } else { 17 }) {
+            7 => Node::Job(self.below(10)),
+            8 => Node::Run(self.below(10)),
+            9 => Node::Graph(self.below(2) == 0),
+            10 => Node::Detached(self.below(10)),
             6 => Node::Write(self.below(100)),
             0 | 1 => Node::Step(self.below(100)),
             2 => Node::Flaky(self.below(4)),
             3 => Node::Sleep(self.below(9) as u32),
             4 => Node::Signal(self.below(2) == 0),
             5 => Node::Random,
-            7 | 12 => Node::Sequence(self.nodes(depth - 1)),
-            8 => Node::Join(self.nodes(depth - 1)),
-            9 => Node::Race(self.nodes(depth - 1)),
-            10 => Node::Map(1 + self.below(3) as u8, Box::new(self.node(depth - 1))),
+            11 | 16 => Node::Sequence(self.nodes(depth - 1)),
+            12 => Node::Join(self.nodes(depth - 1)),
+            13 => Node::Race(self.nodes(depth - 1)),
+            14 => Node::Map(1 + self.below(3) as u8, Box::new(self.node(depth - 1))),
             _ => Node::Timeout(self.below(12) as u32, Box::new(self.node(depth - 1))),
         }
     }
@@ -329,7 +368,7 @@ async fn random_programs_bear_a_crash_at_every_commit() {
             draw.below(2);
         }
         let node = Node::Sequence(vec![draw.node(3), draw.node(2)]);
-        let mut harness = RunHarness::new(PROGRAM, node).state(Count::default()).seed(seed);
+        let mut harness = with_children(RunHarness::new(PROGRAM, node).state(Count::default()).seed(seed));
         for n in 0..draw.below(6) {
             let at = MS * draw.below(40) as u32;
             harness = harness.signal_after(at, if draw.below(2) == 0 { GO } else { MORE }, &n);

@@ -1,9 +1,8 @@
 //! What a run has started: jobs, runs and graphs, and how each stands.
 
 use maud::{Markup, html};
-use towpath::core::replay::{Ident, OpKind, Pos};
+use towpath::core::replay::Pos;
 use towpath::core::store::Child;
-use towpath::{GraphId, JobId};
 
 use crate::app::Ctx;
 use crate::page::{badge, when};
@@ -11,18 +10,6 @@ use crate::problem::Problem;
 
 /// Children whose states are looked up.
 const SHOWN: usize = 50;
-
-/// What an operation of this run has started. Nodes that hold graphs or lists name theirs in ways of their own.
-pub(super) fn of(job: JobId, kind: &str, chapter: u32, pos: Pos, op: &Ident) -> Option<Child> {
-    if !matches!(op.kind, OpKind::Child | OpKind::Detached) || kind.starts_with("towpath.") {
-        return None;
-    }
-    // A graph has no version.
-    Some(match op.version {
-        0 => Child::Graph(GraphId::child_of(job, chapter, pos.0)),
-        _ => Child::Job(JobId::child_of(job, chapter, pos.0, 0)),
-    })
-}
 
 /// The address of a child.
 pub(super) fn link(ctx: &Ctx, child: Child) -> String {
