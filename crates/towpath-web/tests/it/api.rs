@@ -105,6 +105,7 @@ async fn a_node_and_the_graph_that_it_runs_name_each_other(subject: Subject) {
     assert_eq!(within["inside"], json!({ "job": inner["job"], "graph": outer, "node": "inner" }));
     assert_eq!((&graph["inside"], &within["nodes"][0]["holds"]), (&Value::Null, &Value::Null));
     let page = site.get(&format!("/graphs/{outer}")).await.body;
+    assert!(page.contains(&format!("<a href=\"/graphs/{id}\" class=\"st-")), "its box opens it: {page}");
     assert!(page.contains(&format!("/graphs/{id}")) && page.contains("2 of 2 done, 1 failed"), "{page}");
     assert!(site.get(&format!("/graphs/{id}")).await.body.contains(&format!("/graphs/{outer}")));
     works.worker.shutdown().await;

@@ -94,7 +94,7 @@ fn node(ctx: &Ctx, detail: &GraphDetail, group: &Group, told: &Told<'_>, (x, y):
     let state = states.keys().copied().min_by_key(|state| urgency(*state)).unwrap_or(first.state);
     let id = detail.line.id.to_string();
     let (link, name, below) = match &group.nodes[..] {
-        [_] => (ctx.base.to(&["jobs", &first.job.to_string()]), first.name.to_string(), below(first)),
+        [_] => (opens(ctx, first, told), first.name.to_string(), below(first)),
         many => {
             let last = many.last().map_or("", |at| detail.nodes[*at].name.as_str());
             let link = ctx.base.query(&["graphs", &id], &[("open", first.name.as_str())]);
@@ -116,6 +116,14 @@ fn node(ctx: &Ctx, detail: &GraphDetail, group: &Group, told: &Told<'_>, (x, y):
             text x=(text.0) y=(text.1) { (cut(&name, NAME_CHARS)) }
             text.sub x=(sub.0) y=(sub.1) { @if marks.is_empty() { (cut(&below, 26)) } @else { (cut(&format!("{marks} · {below}"), 26)) } }
         }
+    }
+}
+
+/// Where a node's box leads: to its job, or to the graph that it stands for. The list below the map has the job of any.
+fn opens(ctx: &Ctx, node: &NodeLine, told: &Told<'_>) -> String {
+    match told.held.get(&node.job) {
+        Some(Holds::Graph(graph)) => ctx.base.to(&["graphs", &graph.to_string()]),
+        _ => ctx.base.to(&["jobs", &node.job.to_string()]),
     }
 }
 
