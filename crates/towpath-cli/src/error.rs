@@ -8,6 +8,7 @@ use towpath::core::{StoreError, StoreErrorKind};
 use towpath::{Error, InvalidGraph};
 
 use crate::flow::FlowProblems;
+use crate::say;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -114,11 +115,11 @@ impl CliError {
         match self {
             Self::Flow(problems) => {
                 for report in problems.reports() {
-                    eprintln!("{report:?}");
+                    say::remark(format_args!("{report:?}"));
                 }
-                eprintln!("error: {problems}");
+                say::remark(format_args!("error: {problems}"));
             }
-            Self::Other(trouble) => eprintln!("{:?}", miette::Report::new(trouble)),
+            Self::Other(trouble) => say::remark(format_args!("{:?}", miette::Report::new(trouble))),
         }
     }
 }

@@ -7,6 +7,7 @@ use towpath::{Client, Error, PostgresOptions, PostgresStore};
 
 use crate::error::CliError;
 use crate::group::Groups;
+use crate::say;
 
 /// The address of a store, and where its process groups are recorded.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl Location {
     /// of another folder that is made, the user is told.
     pub(crate) async fn open(&self) -> Result<Client, CliError> {
         if let Some(folder) = self.missing_folder() {
-            eprintln!("note: making the folder {} for the store", folder.display());
+            say::remark(format_args!("note: making the folder {} for the store", folder.display()));
         }
         if let Some(folder) = self.own_folder() {
             let ignore = folder.join(".gitignore");

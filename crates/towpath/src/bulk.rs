@@ -4,9 +4,10 @@
 //! batches; doing it again goes on. Jobs that come meanwhile are left out: the list is walked from the newest back.
 
 use towpath_core::store::{Change, Changed, Edit, JobFilter, JobLine, Order, Page};
-use towpath_core::{End, State, StoreError, StoreErrorKind, cancel_job, limits};
+use towpath_core::{End, JobId, State, StoreError, StoreErrorKind, cancel_job, limits};
 
 use crate::client::Client;
+use crate::error::RetryError;
 
 /// What is done to each job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub enum BulkChange {
     Cancel,
     /// Its input, priority or time is changed, as long as no worker has it.
     Edit(Edit),
-    /// It is put back, if it ended badly or is blocked.
+    /// It is put back, if it ended badly or is blocked. A run that has begun goes on where it failed
+    /// ([`Client::retry_run`]), after the batch and by itself.
     Requeue,
 }
 
@@ -27,7 +29,8 @@ pub struct BulkDone {
     pub matched: u64,
     /// Of those, jobs that were changed, or asked to stop.
     pub changed: u64,
-    /// The others: they moved on meanwhile, or are not to be changed, such as nodes that wait and runs that have begun.
+    /// The others: they moved on meanwhile, or are not to be changed, such as nodes that wait, or runs that can only begin
+    /// something once more which may be begun once.
     pub left: u64,
 }
 
@@ -106,12 +109,27 @@ impl Bulk<'_> {
                 let is_changed = |changed: &&Changed| {
                     matches!(changed, Changed::Ended | Changed::Asked | Changed::Edited | Changed::Requeued)
                 };
-                let changed = applied.changes.iter().filter(is_changed).count() as u64;
+                let mut changed = applied.changes.iter().filter(is_changed).count() as u64;
+                for (line, _) in
+                    lines.iter().zip(&applied.changes).filter(|(_, changed)| **changed == Changed::HasBegun)
+                {
+                    changed += u64::from(self.retry_run(line.id, actor, reason).await?);
+                }
                 done.changed += changed;
                 done.left += lines.len() as u64 - changed;
             }
         }
         Ok(done)
+    }
+
+    /// Lets a run go on that has begun, where it failed; whether it does.
+    async fn retry_run(&self, job: JobId, actor: &str, reason: &str) -> Result<bool, StoreError> {
+        match self.client.requeue(job).by(actor, reason).await {
+            Ok(()) => Ok(true),
+            Err(RetryError::Store(error)) => Err(error),
+            // Why it does not, a retry of it alone says.
+            Err(_) => Ok(false),
+        }
     }
 
     async fn page(&self, state: State, page: Page) -> Result<Vec<JobLine>, StoreError> {

@@ -258,11 +258,7 @@ impl Client {
     /// # Errors
     /// [`Error::Graph`] for what is wrong by itself, [`Error::Refused`] for what the store refuses.
     pub async fn append(&self, append: NewAppend) -> Result<Placed, Error> {
-        let problems = conditions::check(&append.nodes, &append.edges);
-        if !problems.is_empty() {
-            return Err(InvalidGraph { graph: append.graph.to_string(), problems }.into());
-        }
-        let prepared = append.prepare_within(&self.graph_limits)?;
+        let prepared = conditions::prepare_append(append, &self.graph_limits)?;
         self.enqueue_item(Item::Append(Box::new(prepared))).await
     }
 

@@ -108,7 +108,7 @@ fn tell_of_change(source: &FlowSource) {
     let shown = source.file.display();
     match FlowFile::read(&source.file) {
         Ok(file) if file.hash() == source.hash => {}
-        Ok(_) => eprintln!("note: {shown} has changed since; the flow goes on as it was stored"),
-        Err(_) => eprintln!("note: {shown} cannot be read any more; the flow goes on as it was stored"),
+        Ok(_) => say::remark(format_args!("note: {shown} has changed since; the flow goes on as it was stored")),
+        Err(_) => say::remark(format_args!("note: {shown} cannot be read any more; the flow goes on as it was stored")),
     }
 }

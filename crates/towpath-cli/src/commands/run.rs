@@ -120,11 +120,11 @@ async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliE
         let detail = client.inspect().graph(line.id).await?;
         let source: Option<FlowSource> = detail.and_then(|d| d.input).and_then(|input| input.decode().ok());
         if source.is_some_and(|source| source.file == file.path) {
-            eprintln!(
+            say::remark(format_args!(
                 "note: an earlier run of this file has not ended; carry on with `towpath resume {0}`, or end it with \
                  `towpath cancel {0}`",
                 line.id
-            );
+            ));
         }
     }
     Ok(())

@@ -59,6 +59,17 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn what_is_refused_keeps_its_exit_code_though_nobody_reads_why() {
+    let folder = Folder::with_flow("[node.a]\nafter = [\"a\"]\nexec = [\"true\"]");
+    for args in [&["check", "flow.toml"][..], &["graph", "show", "nothing"], &["jobs", "--store", "sqlite:none.db"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = folder.towpath(args).stderr(writer).status().unwrap();
+        assert_eq!(ran.code(), Some(2), "{args:?}");
+    }
+}
+
+#[test]
 fn a_graph_is_drawn_and_written_for_programs_that_draw() {
     let folder = Folder::with_flow(
         "[node.load]\nexec = [\"true\"]\n[node.check]\nexec = [\"false\"]\nafter = [\"load\"]\n\

@@ -438,7 +438,8 @@ impl Check {
             if check.places.insert(node.name.clone(), at).is_some() {
                 check.problems.push(GraphProblem::DuplicateName(node.name.clone()));
             }
-            if let Some(other) = ids.insert(node.job.id, &node.name) {
+            // Of one name the ids follow in a text, and only the name is to be changed.
+            if let Some(other) = ids.insert(node.job.id, &node.name).filter(|other| **other != node.name) {
                 check.problems.push(GraphProblem::DuplicateJob(node.job.id, other.clone(), node.name.clone()));
             }
             if node.job.kind.is_reserved() && !builtin::is_kind(&node.job.kind) {

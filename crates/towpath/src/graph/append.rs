@@ -12,7 +12,7 @@ use towpath_core::{
 
 use super::builtin::name_runs;
 use super::edge::{Parent, sealed};
-use super::{Edge, Graph, GraphBuilder, Node, Parents, State};
+use super::{Edge, Graph, GraphBuilder, Node, Parents, State, conditions};
 use crate::builtin::Ran;
 use crate::builtin::{Each, ElementGraph, InnerGraph, WaitFor};
 use crate::client::Client;
@@ -138,13 +138,13 @@ impl GraphAppend {
         if problems.is_empty() {
             return Ok(new);
         }
-        problems
-            .extend(new.prepare_within(&GraphLimits::HIGHEST).err().into_iter().flat_map(|invalid| invalid.problems));
+        let besides = Self::check(new, &GraphLimits::HIGHEST).err();
+        problems.extend(besides.into_iter().flat_map(|invalid| invalid.problems));
         Err(InvalidGraph { graph: graph.to_string(), problems })
     }
 
     pub(crate) fn check(new: NewAppend, limits: &GraphLimits) -> Result<PreparedAppend, InvalidGraph> {
-        new.prepare_within(limits)
+        conditions::prepare_append(new, limits)
     }
 }
 

@@ -45,7 +45,12 @@ impl Graph {
         Self::from_json_within(text, &GraphLimits::HIGHEST)
     }
 
-    pub(crate) fn from_json_within(text: &str, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
+    /// The same within these limits, as [`Client::enqueue_graph_json`] reads it: what is too much is said with what is wrong
+    /// besides.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_within(text: &str, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
         Self::of_new_within(NewGraph::from_json_within(text, random::graph_id(), limits)?, limits)
     }
 

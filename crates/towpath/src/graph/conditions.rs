@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, Each, Scope};
 use towpath_core::{
-    GraphId, GraphLimits, GraphProblem, InvalidGraph, NewEdge, NewGraph, NewNode, PreparedGraph, limits,
+    GraphId, GraphLimits, GraphProblem, InvalidGraph, NewAppend, NewEdge, NewGraph, NewNode, PreparedAppend,
+    PreparedGraph, limits,
 };
 
 use crate::builtin::{Path, Root};
@@ -18,6 +19,23 @@ pub(crate) fn prepare(graph: NewGraph, limits: &GraphLimits) -> Result<PreparedG
     match graph.prepare_within(limits) {
         Ok(prepared) if wrong.is_empty() => Ok(prepared),
         Ok(_) => Err(InvalidGraph { graph: name.to_string(), problems: wrong }),
+        Err(InvalidGraph { graph, mut problems }) => {
+            problems.append(&mut wrong);
+            Err(InvalidGraph { graph, problems })
+        }
+    }
+}
+
+/// Checks nodes for a stored graph with their expressions, and gives them the form that stores write.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn prepare_append(append: NewAppend, limits: &GraphLimits) -> Result<PreparedAppend, InvalidGraph> {
+    let mut wrong = check(&append.nodes, &append.edges);
+    let graph = append.graph.to_string();
+    match append.prepare_within(limits) {
+        Ok(prepared) if wrong.is_empty() => Ok(prepared),
+        Ok(_) => Err(InvalidGraph { graph, problems: wrong }),
         Err(InvalidGraph { graph, mut problems }) => {
             problems.append(&mut wrong);
             Err(InvalidGraph { graph, problems })

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use towpath::core::store::ForkedFrom;
+use towpath::inspect::JobFilter;
 use towpath::testing::assert_replays;
 use towpath::{
-    Client, Context, Cx, Durable, Failure, ForkError, Job, RetryError, RunError, Signal, State, StepCx, Worker,
-    WorkerHandle, step,
+    BulkChange, BulkDone, Client, Context, Cx, Durable, End, Failure, ForkError, Job, JobState, RetryError, RunError,
+    Signal, State, StepCx, Worker, WorkerHandle, step,
 };
 
 use crate::stores::{Subject, on_every_store};
@@ -21,6 +22,7 @@ on_every_store!(
     a_run_that_was_cancelled_takes_its_signal,
     a_child_that_failed_is_started_anew,
     a_requeue_of_a_run_is_a_retry,
+    many_runs_are_retried_at_once,
     a_fork_goes_its_own_way,
     a_fork_of_a_live_run_leaves_it_alone,
     what_cannot_go_on_says_why,
@@ -262,6 +264,31 @@ async fn a_requeue_of_a_run_is_a_retry(subject: Subject) {
     client.requeue(run.job()).await.unwrap();
     assert_eq!(client.result(&run).await.unwrap(), "b7 c");
     assert_eq!(world.counts(), ["a by line/1/1 1", "b7 by line/1/3 1", "c by line/1/4 2"]);
+    worker.shutdown().await;
+}
+
+async fn many_runs_are_retried_at_once(subject: Subject) {
+    let client = &subject.client;
+    let (worker, world) = worker(client);
+    let mut runs = Vec::new();
+    for n in 0..5 {
+        let run = client.start(LINE, &format!("line-{n}"), &0).await.unwrap();
+        client.signal(run.id().as_str(), GO, &n).await.unwrap();
+        runs.push(run);
+    }
+    let stuck = client.start(ONCE_ONLY, "once", &0).await.unwrap();
+    for run in runs.iter().chain([&stuck]) {
+        fails(client, run).await;
+    }
+    world.is_fixed.store(true, Ordering::SeqCst);
+    let dead = JobFilter { state: Some(JobState::Ended(End::Dead)), ..JobFilter::default() };
+    let done = client.bulk(dead).apply(&BulkChange::Requeue, "ann", "repaired").await.unwrap();
+    assert_eq!(done, BulkDone { matched: 6, changed: 5, left: 1 });
+    for (n, run) in runs.iter().enumerate() {
+        assert_eq!(client.result(run).await.unwrap(), format!("b{n} c"));
+    }
+    let done = world.counts();
+    assert_eq!(done.len(), 15, "no step that had succeeded was done under another key: {done:?}");
     worker.shutdown().await;
 }
 

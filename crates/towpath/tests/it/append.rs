@@ -46,6 +46,16 @@ fn worker(client: &Client) -> WorkerHandle {
         .unwrap()
 }
 
+#[test]
+fn what_cannot_be_evaluated_is_refused_before_it_is_stored() {
+    let more = Graph::append(Client::new_graph_id());
+    more.each::<Page>("each", "outputs.(").after(more.existing("old"));
+    more.each::<Page>("late", "outputs.late_one").after(more.node("first", &Bind));
+    let problems = more.build().unwrap_err().to_string();
+    assert!(problems.contains("node each: `over`: "), "{problems}");
+    assert!(problems.contains("reads the node late_one, which is not above it"), "{problems}");
+}
+
 async fn a_handler_adds_to_its_graph_with_its_success(subject: Subject) {
     let client = &subject.client;
     let worker = worker(client);

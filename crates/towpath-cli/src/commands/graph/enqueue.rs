@@ -30,7 +30,8 @@ pub(super) struct EnqueueGraph {
 
 impl EnqueueGraph {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let graph = Graph::from_json(&read(&self.file)?).map_err(|invalid| CliError::graph(&self.file, &invalid))?;
+        let graph = Graph::from_json_within(&read(&self.file)?, &self.limits.limits())
+            .map_err(|invalid| CliError::graph(&self.file, &invalid))?;
         let location = self.view.store.found()?;
         let client = self.limits.apply(location.open().await?)?;
         let name = graph.name().clone();

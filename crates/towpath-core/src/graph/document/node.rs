@@ -433,7 +433,7 @@ fn condition(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Con
         let text: String = text.chars().take(64).collect();
         reader.problem(
             whose,
-            format!("`after.on` is {text:?}: write \"succeeded\", \"finished\", \"failed\" or \"joined\""),
+            format!("`after.on` is {text:?}: write \"succeeded\", \"finished\", \"failed\" or \"joined\", or a `branch` in its place"),
         );
     }
     condition

@@ -233,3 +233,18 @@ fn the_nodes_that_the_page_shows_are_right() {
         assert!(graph.is_ok(), "{node}: {graph:?}");
     }
 }
+
+#[test]
+fn two_nodes_of_a_name_are_one_problem_and_an_edge_says_how_a_branch_is_asked_for() {
+    let node = r#"{"name":"a","kind":"k"}"#;
+    let text = format!(r#"{{"name":"g","nodes":[{node},{node}]}}"#);
+    let graph = NewGraph::from_json(&text, fresh()).unwrap();
+    let invalid = graph.prepare().unwrap_err();
+    assert_eq!(
+        invalid.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["two nodes are named a: rename one"]
+    );
+    let text =
+        format!(r#"{{"name":"g","nodes":[{node},{{"name":"b","kind":"k","after":[{{"node":"a","on":"branch"}}]}}]}}"#);
+    assert!(problems(&text)[0].ends_with("or \"joined\", or a `branch` in its place"), "{:?}", problems(&text));
+}
