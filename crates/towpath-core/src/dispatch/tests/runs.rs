@@ -46,7 +46,14 @@ fn a_run_writes_while_it_runs_and_gives_up_its_slot_with_its_park() {
     bench.event(written(1, None));
     let turn = bench.turn().unwrap();
     assert!(matches!(turn.settle[0].then, Move::Stay { .. }));
-    assert_eq!(room(&turn), 1, "it keeps its slot: there is room for what is fetched ahead");
+    assert_eq!(room(&turn), 0, "it keeps its slot: there is nothing that the last look did not bring");
+    settled(&mut bench, &[Settled::Done]);
+    assert_eq!(committed(&mut bench), [(1, Settled::Done)]);
+
+    bench.dispatcher.take(Event::Hint, bench.now);
+    bench.event(written(1, None));
+    let turn = bench.turn().unwrap();
+    assert_eq!(room(&turn), 1, "there is more: there is room for what is fetched ahead");
     settled(&mut bench, &[Settled::Done]);
     assert_eq!(committed(&mut bench), [(1, Settled::Done)]);
 
