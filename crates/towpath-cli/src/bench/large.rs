@@ -184,8 +184,7 @@ async fn run(client: &Client, graphs: Vec<Graph>) -> Result<(Duration, Duration)
 }
 
 async fn wait(client: &Client, graphs: Vec<GraphHandle>) -> Result<()> {
-    for graph in graphs {
-        client.wait_graph(graph.id()).await.into_diagnostic()?;
-    }
+    let ends = graphs.iter().map(|graph| client.wait_graph(graph.id()));
+    futures_util::future::try_join_all(ends).await.into_diagnostic()?;
     Ok(())
 }
