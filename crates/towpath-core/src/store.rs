@@ -137,7 +137,8 @@ pub trait Store: Send + Sync + 'static {
     /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;
 
-    /// Nodes of a graph that could be settled now: all parents ended, not running, not ended.
+    /// Nodes of a graph that could be settled now: all parents ended, not running, not ended. Where some are kept for a decision
+    /// only these, so that who settles one after the other does not go through the whole graph for each.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
 
     /// A graph as the plan of its retry sees it. `None` if it is unknown or marked.

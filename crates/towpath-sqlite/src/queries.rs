@@ -208,6 +208,7 @@ queries! {
     SequenceRead = "sequence_read",
     SequenceWrite = "sequence_write",
     Settleable = "settleable",
+    SettleableHeld = "settleable_held",
     ShapeEdges = "shape_edges",
     ShapeNodes = "shape_nodes",
     ShownDelete = "shown_delete",

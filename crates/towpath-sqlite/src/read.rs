@@ -69,7 +69,8 @@ pub(crate) fn graph_input(db: &mut Db<'_>, graph: GraphId) -> Result<Option<Payl
 pub(crate) fn settleable(db: &mut Db<'_>, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {
     let left_out = Role::END.with(Role::UNDO).bits();
     let which = params![&graph.as_bytes()[..], StopReason::Prune.code(), left_out, limit];
-    db.all(Query::Settleable, which, |row| rows::job_id(row, 0))
+    let held = db.all(Query::SettleableHeld, which, |row| rows::job_id(row, 0))?;
+    if held.is_empty() { db.all(Query::Settleable, which, |row| rows::job_id(row, 0)) } else { Ok(held) }
 }
 
 pub(crate) fn peers(db: &mut Db<'_>) -> Result<Vec<Peer>, Fault> {

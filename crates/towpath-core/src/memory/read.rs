@@ -64,9 +64,18 @@ impl Tables {
 
     pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {
         let Some((graph, _)) = self.visible_graph(graph) else { return Vec::new() };
-        let open =
-            self.nodes_of(graph).filter(|job| self.is_plain(*job) && self.is_unstarted(*job) && !self.has_begun(*job));
-        open.filter_map(|job| self.job.get(&job)).map(|row| row.new.id).take(limit as usize).collect()
+        let open = |job: &Key| self.is_plain(*job) && self.is_unstarted(*job) && !self.has_begun(*job);
+        let held = self
+            .undecided
+            .iter()
+            .copied()
+            .filter(|job| self.node.get(job).is_some_and(|node| node.graph == graph))
+            .filter(open);
+        let mut found: Vec<Key> = held.take(limit as usize).collect();
+        if found.is_empty() {
+            found = self.nodes_of(graph).filter(open).take(limit as usize).collect();
+        }
+        found.iter().filter_map(|job| self.job.get(job)).map(|row| row.new.id).collect()
     }
 
     /// Whether nothing but a claim is missing for a job to start or to be decided.

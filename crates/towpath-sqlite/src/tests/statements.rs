@@ -32,8 +32,9 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let conn = Connection::open(folder.path().join("work.db")).unwrap();
     // These read tables that stay small, or are questions of people, who page and stop counting somewhere.
     let small = ["WorkerLeases", "WorkerList", "Peers", "StopFind", "BlockedByOthers", "QueueList", "Census"];
-    // A sweeper's look counts a part of the open graphs that is bounded by its size; a copy of a journal reads that journal.
-    let bounded = ["Suspects", "EntryCarry"];
+    // A sweeper's look counts a part of the open graphs that is bounded by its size; a copy of a journal reads that journal; what is kept
+    // for a decision is taken by the next turn of any worker.
+    let bounded = ["Suspects", "EntryCarry", "SettleableHeld"];
     let people = [
         "JobList",
         "JobListLive",
