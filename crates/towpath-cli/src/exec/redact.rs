@@ -1,4 +1,7 @@
 //! Secrets are taken out of whatever a command or a server says, before anything is kept or shown.
+//!
+//! What is said may be JSON, and is decoded later: a secret is found in every form that JSON has for it (RFC 8259, section 7), such as
+//! `\/` and `\u002B`.
 
 use std::sync::Arc;
 
@@ -6,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     /// The longest first, so that of two of which one begins the other, the whole goes.
-    secrets: Arc<Vec<Vec<u8>>>,
+    secrets: Arc<Vec<String>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -27,8 +30,8 @@ impl Redactor {
         // What reads line by line sees the lines of a secret one by one.
         let lines = secret.lines().map(str::trim).filter(|line| line.len() >= LINE_BYTES_MIN).map(str::to_owned);
         for form in [secret.to_owned(), in_json].into_iter().chain(lines.collect::<Vec<_>>()) {
-            if !form.is_empty() && !secrets.contains(&form.as_bytes().to_vec()) {
-                secrets.push(form.into_bytes());
+            if !form.is_empty() && !secrets.contains(&form) {
+                secrets.push(form);
             }
         }
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -50,7 +53,7 @@ impl Redactor {
 
 /// A stream on its way.
 pub(crate) struct Stream {
-    secrets: Arc<Vec<Vec<u8>>>,
+    secrets: Arc<Vec<String>>,
     /// What may be the beginning of a secret.
     held: Vec<u8>,
 }
@@ -67,15 +70,15 @@ impl Stream {
         while at < bytes.len() {
             let rest = &bytes[at..];
             // A longer one that may still come is waited for before a shorter one is taken.
-            let begun = self.secrets.iter().find(|secret| secret.len() > rest.len() && secret.starts_with(rest));
-            if begun.is_some() {
+            let found = look_for_all(&self.secrets, rest);
+            if found.contains(&Found::Begun) {
                 self.held = rest.to_vec();
                 return clean;
             }
-            match self.secrets.iter().find(|secret| rest.starts_with(secret)) {
-                Some(secret) => {
+            match whole(&found) {
+                Some(length) => {
                     clean.extend_from_slice(MARK);
-                    at += secret.len();
+                    at += length;
                 }
                 None => {
                     clean.push(rest[0]);
@@ -91,10 +94,10 @@ impl Stream {
         let mut clean = Vec::new();
         let mut held = std::mem::take(&mut self.held);
         while let Some(first) = held.first().copied() {
-            match self.secrets.iter().find(|secret| held.starts_with(secret)) {
-                Some(secret) => {
+            match whole(&look_for_all(&self.secrets, &held)) {
+                Some(length) => {
                     clean.extend_from_slice(MARK);
-                    held.drain(..secret.len());
+                    held.drain(..length);
                 }
                 None => {
                     clean.push(first);
@@ -103,6 +106,109 @@ impl Stream {
             }
         }
         clean
+    }
+}
+
+/// What of a secret stands at the beginning of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Found {
+    /// Nothing.
+    No,
+    /// The text ends before the secret does.
+    Begun,
+    /// All of it, in so many bytes.
+    Whole(usize),
+}
+
+fn look_for_all(secrets: &[String], text: &[u8]) -> Vec<Found> {
+    secrets.iter().map(|secret| look_for(secret, text)).filter(|found| *found != Found::No).collect()
+}
+
+/// The length of the longest secret that is there.
+fn whole(found: &[Found]) -> Option<usize> {
+    let length = |found: &Found| if let Found::Whole(length) = found { Some(*length) } else { None };
+    found.iter().filter_map(length).max()
+}
+
+/// Looks for a secret as it is, and then character by character, each as it is or escaped.
+fn look_for(secret: &str, text: &[u8]) -> Found {
+    if text.starts_with(secret.as_bytes()) {
+        return Found::Whole(secret.len());
+    }
+    if secret.as_bytes().starts_with(text) {
+        return Found::Begun;
+    }
+    let mut at = 0;
+    for wanted in secret.chars() {
+        let rest = &text[at..];
+        let mut utf8 = [0; 4];
+        let plain = wanted.encode_utf8(&mut utf8).as_bytes();
+        match unescaped(rest) {
+            Escape::Of(said, length) if said == wanted => at += length,
+            Escape::Cut => return Found::Begun,
+            _ if rest.starts_with(plain) => at += plain.len(),
+            _ if plain.starts_with(rest) => return Found::Begun,
+            _ => return Found::No,
+        }
+    }
+    Found::Whole(at)
+}
+
+/// What an escape at the beginning of a text stands for.
+enum Escape {
+    /// There is none.
+    No,
+    /// The text ends in it.
+    Cut,
+    /// A character, in so many bytes.
+    Of(char, usize),
+}
+
+fn unescaped(text: &[u8]) -> Escape {
+    let [b'\\', rest @ ..] = text else { return Escape::No };
+    let Some(kind) = rest.first() else { return Escape::Cut };
+    let short = match kind {
+        b'"' | b'\\' | b'/' => char::from(*kind),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return by_number(text),
+        _ => return Escape::No,
+    };
+    Escape::Of(short, 2)
+}
+
+/// `\uXXXX`, or two of them for a character beyond the first 65,536.
+fn by_number(text: &[u8]) -> Escape {
+    let unit = |at: usize| -> Result<u16, Escape> {
+        let part = &text[at.min(text.len())..text.len().min(at + 6)];
+        let fits = part.iter().zip(0..).all(|(byte, place)| match place {
+            0 => *byte == b'\\',
+            1 => *byte == b'u',
+            _ => byte.is_ascii_hexdigit(),
+        });
+        let number = part.get(2..6).and_then(|digits| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match (fits, number) {
+            (true, Some(number)) => Ok(number),
+            (true, None) => Err(Escape::Cut),
+            (false, _) => Err(Escape::No),
+        }
+    };
+    let first = match unit(0) {
+        Ok(first) => first,
+        Err(escape) => return escape,
+    };
+    if let Some(said) = char::from_u32(u32::from(first)) {
+        return Escape::Of(said, 6);
+    }
+    match unit(6) {
+        Ok(second) => match char::decode_utf16([first, second]).next() {
+            Some(Ok(said)) => Escape::Of(said, 12),
+            _ => Escape::No,
+        },
+        Err(escape) => escape,
     }
 }
 
@@ -131,6 +237,15 @@ mod tests {
             assert_eq!(clean(&["first-line\nsecond-line"], "x second-line\n", chunk), "x ***\n");
             assert_eq!(clean(&[], "nothing", chunk), "nothing");
             assert_eq!(clean(&["aab"], "aaab aa", chunk), "a*** aa");
+            assert_eq!(
+                clean(&["aG8/d29+bG="], r#"{"a":"aG8\/d29+bG=","b":"aG8/d29\u002BbG\u003d"}"#, chunk),
+                r#"{"a":"***","b":"***"}"#
+            );
+            assert_eq!(
+                clean(&["süß🙂"], r#""s\u00FC\u00df\ud83d\ude42" süß🙂 s\u00fcX"#, chunk),
+                r#""***" *** s\u00fcX"#
+            );
+            assert_eq!(clean(&["a\\b"], r"a\b a\\b a\tb \", chunk), r"*** *** a\tb \");
         }
     }
 
