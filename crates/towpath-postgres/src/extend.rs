@@ -21,6 +21,9 @@ use crate::turn::{count_children, lock_nodes};
 
 /// Carries out one heartbeat.
 pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>) -> Result<(BeatReply, News), Fault> {
+    if beat.intent == Intent::Leave {
+        inner.forget_turns_of(beat.worker);
+    }
     session.begin(Commit::Lazy).await?;
     let (worker, now, fresh) = match beat.intent {
         Intent::Stay => renew(&session, &beat).await?,

@@ -58,8 +58,9 @@ impl Release {
     pub(crate) fn of(rows: &[Row]) -> Result<Self, Fault> {
         let mut release = Self::default();
         for row in rows {
-            release.add(row.try_get(0)?, standing(row)?);
-            release.sure += usize::from(row.try_get::<_, bool>(10)?);
+            let judged = standing(row)?;
+            release.sure += usize::from(judged.0 == Standing::Ready && row.try_get::<_, bool>(10)?);
+            release.add(row.try_get(0)?, judged);
         }
         Ok(release)
     }

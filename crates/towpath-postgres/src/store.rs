@@ -11,7 +11,7 @@ use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Intent, Item, Migration, Order, Peer, Pruned, Rescue,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned, Rescue,
     RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine, Suspects, Transact,
     Transacted, Turn, TurnReply, Upstream, Wanted,
 };
@@ -379,15 +379,9 @@ impl Inner {
         Arc::clone(turns.entry(worker).or_insert_with(|| Arc::new(Link::new(Arc::clone(&self.server)))))
     }
 
-    async fn extend(self: Arc<Self>, beat: Beat) -> StoreResult<BeatReply> {
-        let beat = Arc::new(beat);
-        let verb = |session| extend::extend(Arc::clone(&self), session, Arc::clone(&beat));
-        let (reply, news) = self.beat.work("renew a lease", verb).await?;
-        if beat.intent == Intent::Leave {
-            self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&beat.worker);
-        }
-        news.ring(&self);
-        Ok(reply)
+    /// A worker that leaves needs no connection for its turns any more; one that is under way keeps it.
+    pub(crate) fn forget_turns_of(&self, worker: Incarnation) {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&worker);
     }
 
     async fn rescue(self: Arc<Self>, ask: Rescue) -> StoreResult<RescueReply> {
@@ -435,7 +429,7 @@ impl Store for PostgresStore {
     }
 
     fn extend(&self, beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
-        task("renew a lease", Arc::clone(&self.inner).extend(beat))
+        self.verb("renew a lease", |inner| &inner.beat, beat, extend::extend)
     }
 
     fn rescue(&self, ask: Rescue) -> BoxFuture<'_, StoreResult<RescueReply>> {

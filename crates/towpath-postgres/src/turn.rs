@@ -1,7 +1,7 @@
 //! A worker's turn: settle, release, claim, and the answer that a repeat of it gets too.
 //!
 //! Four exchanges with the server at most: look, write, claim, commit. A turn of lone jobs with nothing to look for a second
-//! time needs two, and so does one of nodes that end as nearly all do.
+//! time needs two, and so does one of nodes that end as nearly all do; one of runs that go on is a single exchange.
 
 use std::collections::HashMap;
 use std::sync::Arc;

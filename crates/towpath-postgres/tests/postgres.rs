@@ -176,6 +176,28 @@ async fn a_heartbeat_does_not_wait_for_a_turn() {
 }
 
 #[tokio::test]
+async fn a_turn_does_not_wait_for_that_of_another_worker() {
+    let Some(url) = url("turns beside each other") else { return };
+    let store = fresh(&url, "beside").await;
+    let (held, free) = (worker(1), worker(2));
+    store.extend(beat(held)).await.unwrap();
+    store.extend(beat(free)).await.unwrap();
+    let name = format!("\"{}\"", schema("beside"));
+    let other = admin(&url).await;
+    let lock = format!("begin; select from {name}.worker where incarnation = '{}' for update", held.as_uuid());
+    other.batch_execute(&lock).await.unwrap();
+    let waiting = store.turn(claim(held, 1));
+    let beside = async {
+        let taken = tokio::time::timeout(Duration::from_secs(20), store.turn(claim(free, 1))).await;
+        other.batch_execute("commit").await.unwrap();
+        taken.expect("it waited for the other worker").unwrap();
+    };
+    let (reply, ()) = tokio::join!(waiting, beside);
+    reply.unwrap();
+    store.drop_schema().await.unwrap();
+}
+
+#[tokio::test]
 async fn many_migrate_at_once_and_a_newer_schema_is_refused() {
     let Some(url) = url("migrations at once") else { return };
     let store = open(&url, &schema("migrate"));
