@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::graph::{Existing, GraphAppend};
 use crate::log::Log;
 use crate::states::{State, States};
+use crate::trace;
 
 /// A handler's attempt: who it is, whether it should stop, what its graph was given and its parents left.
 #[derive(Clone)]
@@ -195,7 +196,9 @@ impl Context {
     pub(crate) fn take_append(&self) -> Option<PreparedAppend> {
         let held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It was checked when it was put there.
-        held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok())
+        let mut append = held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok());
+        append.iter_mut().for_each(trace::appended);
+        append
     }
 
     pub(crate) fn take_log(&self) -> Option<String> {
