@@ -10,6 +10,7 @@ mod entry;
 mod history;
 mod inbox;
 mod interrupt;
+mod stopped;
 mod ops;
 mod record;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use inbox::Unfit;
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
+pub use stopped::Stopped;
 pub use ops::{Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
 
 use std::any::Any;
