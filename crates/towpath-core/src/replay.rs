@@ -10,9 +10,9 @@ mod entry;
 mod history;
 mod inbox;
 mod interrupt;
-mod stopped;
 mod ops;
 mod record;
+mod stopped;
 #[cfg(test)]
 mod tests;
 mod waker;
@@ -22,8 +22,8 @@ pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use inbox::Unfit;
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
-pub use stopped::Stopped;
 pub use ops::{Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
+pub use stopped::Stopped;
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn what_an_interrupt_says_is_read_back() {
-        let ident = |name: &str| Ident { kind: OpKind::Step, name: name.into(), version: 1, input: 7 };
+        let ident = |name: &str| Ident { kind: OpKind::Step, name: name.to_owned().into(), version: 1, input: 7 };
         let (journal, code) = (ident("charge"), ident("refund"));
         let mismatch = |pos, journal: Option<Ident>, code: Option<Ident>| {
             let how = Disagreement::Name;
