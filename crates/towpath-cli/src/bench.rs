@@ -10,6 +10,7 @@ mod large;
 mod layout;
 mod maps;
 mod measure;
+mod pages;
 mod process;
 mod recover;
 mod runs;
@@ -42,7 +43,7 @@ pub(crate) struct BenchArgs {
     /// How many jobs a drain has.
     #[arg(long, default_value_t = 100_000)]
     jobs: usize,
-    /// How many ended jobs lie in the store for `drain_with_history`.
+    /// How many ended jobs lie in the store for `drain_with_history`, and how many jobs for `pages_1m`.
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
     /// How often the whole is repeated.
@@ -116,6 +117,8 @@ const TESTS: &[(&str, &[&str])] = &[
     ("recover_known_gone", &["recover_10k_known_gone"]),
     ("recover_lease", &["recover_10k_lease"]),
     ("graph_layout", &["graph_layout"]),
+    ("pages_1m", &["page_1m", "pages_1m"]),
+    ("tabs_50_idle", &["tabs_50_idle"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
 ];
@@ -172,6 +175,8 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "recover_known_gone" => vec![recover::recover(place, RECOVERED, Gone::Killed).await?],
         "recover_lease" => vec![recover::recover(place, RECOVERED, Gone::Silent).await?],
         "graph_layout" => vec![layout::layout(2_000), layout::layout(10_000)],
+        "pages_1m" => pages::pages(place, args.history).await?,
+        "tabs_50_idle" => vec![pages::tabs(place).await?],
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],
     })
