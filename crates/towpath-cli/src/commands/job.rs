@@ -4,7 +4,7 @@ use clap::Args;
 use towpath::core::State;
 use towpath::core::store::{AttemptLine, AttemptOutcome, JobDetail, JobLine, PauseLine, RunLine, Showing, Shown};
 
-use super::{ViewArgs, find_job, json};
+use super::{ViewArgs, find_job, follow, json};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
 use crate::flow::is_of_flow;
@@ -17,6 +17,10 @@ pub(crate) struct JobCommand {
     /// The job, or the run that it is.
     #[arg(value_name = "JOB-ID")]
     job: String,
+    /// Tells of each change as it comes, until the job has ended: its state, its attempts, the lines of a run's journal. The exit
+    /// code says how it ended: 0 succeeded, 1 failed, 3 cancelled. With `--json` one object a line.
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -33,6 +37,9 @@ impl JobCommand {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
             CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
         })?;
+        if self.follow {
+            return follow::job(&client, detail.line.id, self.view.json).await;
+        }
         let attempts = client.inspect().attempts(detail.line.id).await?;
         let history = match &detail.run {
             // A journal that this release cannot read is no reason to show nothing.

@@ -7,6 +7,7 @@ mod addresses;
 mod bad_input;
 mod each;
 mod flow_keys;
+mod follow;
 mod flows;
 mod gate;
 mod graph_json;
