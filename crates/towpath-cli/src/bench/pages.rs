@@ -14,7 +14,6 @@ use towpath_web::WebOptions;
 use super::Figure;
 use super::drain::perform;
 use super::enqueue::preload;
-use super::jobs::Noop;
 use super::measure::{millis, percentile};
 use super::process::{cpu_ticks, spawn};
 use super::subject::Place;
@@ -113,7 +112,7 @@ async fn fill(client: &Client, jobs: usize) -> Result<()> {
         client.store().enqueue(towpath::core::store::Enqueue { items }).await.into_diagnostic()?;
     }
     let graphs = (0..GRAPHS).map(|n| {
-        let graph = Graph::builder(format!("bench {}", n % 10));
+        let graph = Graph::builder(&format!("bench {}", n % 10));
         for node in 0..GRAPH_NODES {
             graph.node(format!("node {node}"), &Waits(node));
         }

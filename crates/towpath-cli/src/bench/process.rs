@@ -44,7 +44,7 @@ pub(crate) async fn spawn(address: &str, task: &str, jobs: usize) -> Result<Work
 }
 
 impl Working {
-    fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap_or(0)
     }
 
