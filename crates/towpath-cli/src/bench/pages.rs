@@ -136,7 +136,15 @@ async fn paths(client: &Client) -> Result<Vec<String>> {
     let graph = graphs.first().ok_or_else(|| miette!("no graph is there"))?.id;
     let mut paths: Vec<String> = ["/", "/jobs", "/runs", "/graphs", "/queues", "/workers", "/versions", "/schedules"]
         .into_iter()
-        .chain(["/charts", "/audit", "/queues/bench-waits", "/api/counts", "/api/jobs?limit=500", "/api/queues", "/metrics"])
+        .chain([
+            "/charts",
+            "/audit",
+            "/queues/bench-waits",
+            "/api/counts",
+            "/api/jobs?limit=500",
+            "/api/queues",
+            "/metrics",
+        ])
         .map(str::to_owned)
         .collect();
     for word in ["waiting", "ready", "blocked", "running", "succeeded", "dead", "quarantined", "cancelled", "skipped"] {
@@ -187,7 +195,9 @@ impl Site {
         if !head.starts_with("HTTP/1.1 200") {
             return Err(miette!("{path}: {}", head.lines().next().unwrap_or_default()));
         }
-        let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+        let length = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
         let mut body = vec![0; length.ok_or_else(|| miette!("{path} does not say how long it is"))?];
         self.stream.read_exact(&mut body).await.into_diagnostic()?;
         Ok(body.len())
