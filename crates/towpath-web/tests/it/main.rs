@@ -6,6 +6,7 @@ mod again;
 mod api;
 mod charts;
 mod gate;
+mod notes;
 mod pages;
 mod site;
 mod steer;

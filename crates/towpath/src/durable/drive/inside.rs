@@ -50,7 +50,7 @@ impl Driver {
         };
         self.lengthen(1)?;
         let (journal, shows) = self.take_pending();
-        let work = Transact { fence: self.commits.fence, journal, shows, body };
+        let work = Transact { fence: self.commits.fence, journal, shows, mark: None, body };
         match self.client.store().transact(work).await {
             Ok(Transacted::Done) => {}
             Ok(Transacted::Paused) => self.is_paused = true,
