@@ -18,6 +18,7 @@ use crate::graph::{Existing, GraphAppend};
 use crate::log::Log;
 use crate::notes::Notes;
 use crate::states::{State, States};
+use crate::trace;
 
 pub use kept::Cursor;
 
@@ -263,7 +264,9 @@ impl Context {
     pub(crate) fn take_append(&self) -> Option<PreparedAppend> {
         let held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It was checked when it was put there.
-        held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok())
+        let mut append = held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok());
+        append.iter_mut().for_each(trace::appended);
+        append
     }
 
     pub(crate) fn take_log(&self) -> Option<String> {

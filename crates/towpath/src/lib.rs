@@ -60,6 +60,7 @@ mod schedules;
 mod states;
 mod sweep;
 pub mod testing;
+mod trace;
 mod within;
 mod worker;
 

@@ -16,6 +16,7 @@ use towpath_core::dispatch::CancelWhy;
 use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, Unfit, seed_of};
 use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Showing};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
+use tracing::Instrument;
 
 use super::frame::{self, How, RunEnd};
 use super::function::Erased;
@@ -23,6 +24,7 @@ use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
 use crate::client::Client;
 use crate::notes::Notes;
 use crate::states::States;
+use crate::trace;
 use crate::worker::Message;
 
 /// What a driver needs of its worker.
@@ -500,7 +502,9 @@ impl Driver {
         let (client, states, lines) = (self.client.clone(), self.states.clone(), self.lines.0.clone());
         let notes = Some(self.commits.notes.clone());
         let cx = StepCx::new(client, states, key.into(), running.failures + 1, lines, notes);
-        running.work.attempt(cx)
+        let span = trace::step(&running.ident, running.failures + 1);
+        let attempt = running.work.attempt(cx);
+        if span.is_disabled() { attempt } else { Box::pin(attempt.instrument(span)) }
     }
 
     fn spawn(&mut self, pos: Pos, running: Running, attempt: BoxFuture<Attempted>) {

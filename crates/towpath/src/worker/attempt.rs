@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
 use towpath_core::{Fence, Report, RunId, Timestamp};
+use tracing::{Instrument, Span};
 
 use super::failed::{FailedAttempt, Subject};
 use super::pump::Message;
@@ -20,6 +21,7 @@ use crate::durable::{Commits, Drive};
 use crate::handler::Erased;
 use crate::notes::{self, Notebook};
 use crate::states::States;
+use crate::trace;
 
 /// What every attempt of a worker is given.
 pub(crate) struct Around {
@@ -60,6 +62,7 @@ impl Attempt {
         let subject = Subject::of(&claimed.head);
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
+        let span = trace::attempt(&claimed);
         let input = claimed.input.clone();
         let abort = match handler {
             Erased::Async(handler) => {
@@ -73,7 +76,7 @@ impl Attempt {
                     notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report)).await;
                     done.finish(report, &logged);
                 };
-                tokio::spawn(attempt).abort_handle()
+                tokio::spawn(attempt.instrument(span)).abort_handle()
             }
             Erased::Run(functions) => {
                 let version = claimed.head.version;
@@ -94,11 +97,12 @@ impl Attempt {
                     let report = AssertUnwindSafe(drive.run()).catch_unwind().await.unwrap_or_else(panicked);
                     done.finish(report, &logged);
                 };
-                tokio::spawn(attempt).abort_handle()
+                tokio::spawn(attempt.instrument(span)).abort_handle()
             }
             Erased::Blocking(handler) => {
                 let handler = handler.clone();
                 let attempt = move || {
+                    let _entered = span.entered();
                     let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
                     let report = work.unwrap_or_else(panicked);
                     let words = notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report));
@@ -158,6 +162,7 @@ impl Done {
             }
             (_, report) => report,
         };
+        trace::ended(&Span::current(), &report);
         self.report = Some(match cx.take_log() {
             Some(log) => Report::Logged { report: Box::new(report), log },
             None => report,
