@@ -30,7 +30,10 @@ async fn a_job_shows_how_far_it_is_its_tags_and_what_it_keeps(subject: Subject) 
 
     let shown = site.json(&format!("/api/jobs/{job}")).await;
     assert_eq!(shown["tags"], json!(["imports", "customer=7", "<b>"]));
-    assert_eq!((&shown["keeps"][0]["name"], &shown["keeps"][0]["value"]), (&json!("cursor/rows"), &json!({ "json": 3 })));
+    assert_eq!(
+        (&shown["keeps"][0]["name"], &shown["keeps"][0]["value"]),
+        (&json!("cursor/rows"), &json!({ "json": 3 }))
+    );
     let said = &shown["progress"];
     assert_eq!((&said["fraction"], &said["done"], &said["total"]), (&json!(0.25), &json!(3), &json!(12)));
     assert_eq!((&said["message"], &said["attempt"]), (&json!("<i>rows</i>"), &json!(1)));
