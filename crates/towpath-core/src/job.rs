@@ -9,6 +9,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::Refusal;
+use crate::tag;
 use crate::time::Timestamp;
 use crate::unique::{OwnKey, Unique};
 
@@ -187,24 +188,12 @@ impl NewJob {
         if let Err(e) = self.input.check_text() {
             return Err(Refusal::Invalid { problem: format!("the input of job {} ({}): {e}", self.id, self.kind) });
         }
-        if self.tags.len() > limits::TAGS_MAX {
-            return Err(Refusal::Invalid {
-                problem: format!(
-                    "job {} has {} tags, at most {} are allowed",
-                    self.id,
-                    self.tags.len(),
-                    limits::TAGS_MAX
-                ),
-            });
+        if let Err(problem) = tag::check(&self.tags) {
+            return Err(Refusal::Invalid { problem: format!("job {} has {problem}", self.id) });
         }
-        if let Some(tag) = self.tags.iter().find(|t| t.len() > limits::TAG_BYTES_MAX) {
-            return over("a tag", tag.len(), limits::TAG_BYTES_MAX);
-        }
-        if self.tags.iter().any(|t| t.contains('\0'))
-            || self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0'))
-        {
+        if self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0')) {
             return Err(Refusal::Invalid {
-                problem: format!("a tag or header of job {} holds a NUL character: remove it", self.id),
+                problem: format!("a header of job {} holds a NUL character: remove it", self.id),
             });
         }
         let headers = headers_bytes(&self.headers);

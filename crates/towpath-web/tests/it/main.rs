@@ -7,6 +7,7 @@ mod api;
 mod blocked;
 mod charts;
 mod gate;
+mod notes;
 mod pages;
 mod site;
 mod steer;

@@ -388,9 +388,14 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.rules.crash_limit = limit)
     }
 
-    /// Adds a tag.
+    /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds the tag `key=value`.
+    pub fn tag_value(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(|job| job.tags.push(towpath_core::tag::pair(key, value)))
     }
 
     /// Refuses to start if a run of this id is there, instead of answering it. Nothing is sent to that either.

@@ -52,7 +52,7 @@ impl Driver {
         };
         self.lengthen(1)?;
         let (journal, shows) = self.take_pending();
-        let work = Transact { fence: self.commits.fence, journal, shows, body };
+        let work = Transact { fence: self.commits.fence, journal, shows, mark: None, body };
         let span = trace::step(&running.ident, running.failures);
         match self.client.store().transact(work).instrument(span).await {
             Ok(Transacted::Done) => {}
