@@ -197,7 +197,13 @@ impl RandomScript {
         let name = self.name("r");
         self.remember_job(&name);
         let run = self.some_run();
-        Command::bare(format!("enqueue job {name} run={run}{}{}", self.options(), self.deadline()), Vec::new())
+        let keep_id = self.keep_id();
+        Command::bare(format!("enqueue job {name} run={run}{keep_id}{}{}", self.options(), self.deadline()), Vec::new())
+    }
+
+    /// For how long the id of a run stays taken.
+    fn keep_id(&mut self) -> &'static str {
+        self.chance.pick(&["", " keep_id=90s", " keep_id=10m", " keep_id=10m"]).copied().unwrap_or_default()
     }
 
     /// The same with a signal, and with what becomes of the run that has the id.
@@ -210,7 +216,11 @@ impl RandomScript {
             1 => " signal=paid payload={\"n\":1}".to_owned(),
             _ => format!(" signal=moved dedup=d{}", self.chance.below(30)),
         };
-        Command::bare(format!("enqueue start {name} run={}{taken}{signal} keep=30s", self.some_run()), Vec::new())
+        let (run, keep_id) = (self.some_run(), self.keep_id());
+        Command::bare(
+            format!("enqueue start {name} run={run}{taken}{signal}{keep_id} keep=5s keep_failed=5s"),
+            Vec::new(),
+        )
     }
 
     /// Lines of a journal that a run goes on from.
@@ -573,6 +583,7 @@ impl RandomScript {
                 let node = self.some_job();
                 format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
             }
+            14 | 15 if self.chance.percent(50) => format!("tombstone {}", self.some_run()),
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
             18..=23 => match self.chance.below(5) {
                 4 => format!("stream {} log after={} limit=3", self.some_run(), self.chance.below(3)),
@@ -594,7 +605,8 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 36] = [
+const SIGNS: [Sign; 37] = [
+    ("tombstone forgotten", |_, line| line.contains("tombstones=")),
     ("run rewound", |command, line| command.starts_with("rewind ") && line.ends_with(" requeued")),
     ("run forked", |command, line| command.contains(" fork=") && line.ends_with(" inserted")),
     ("something shown", |_, line| line.starts_with("shows ")),
@@ -603,7 +615,7 @@ const SIGNS: [Sign; 36] = [
     ("start joined a run", |_, line| line.contains(" is the run of job ")),
     ("start made place", |command, line| command.contains(" taken=replace") && line.ends_with(" inserted")),
     ("run claimed again", |_, line| line.starts_with("job ") && line.contains(" entries=")),
-    ("run taken", |_, line| line.contains("is there already, as job")),
+    ("run taken", |_, line| line.contains("is there already, or has been, as job")),
     ("signal delivered", |_, line| line.contains(" delivered")),
     ("duplicate signal", |_, line| line.contains(" duplicate")),
     ("unread end", |_, line| line.ends_with(" unread")),

@@ -31,6 +31,7 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod transact;
 mod turn;
 mod undo;

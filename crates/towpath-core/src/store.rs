@@ -24,6 +24,7 @@ mod served;
 mod show;
 mod signal;
 mod start;
+mod tombstone;
 mod transact;
 mod turn;
 mod update;
@@ -50,6 +51,7 @@ pub use served::{Served, Versions};
 pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use start::{Fork, ForkedFrom, Start, Taken};
+pub use tombstone::Tombstone;
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,
