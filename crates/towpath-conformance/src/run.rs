@@ -2,6 +2,7 @@
 
 mod enqueue;
 mod inspect;
+mod note;
 mod operate;
 mod retry;
 mod runs;
@@ -167,6 +168,7 @@ impl<S: Subject> Runner<S> {
             "tombstone" => self.tombstone(args).await?,
             "stream" => self.stream(args).await?,
             "streams" => self.streams(args).await?,
+            "note" | "marks" | "tags" => self.notes(&verb, args, body).await?,
             "record" | "tallies" => self.tally(&verb, args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,

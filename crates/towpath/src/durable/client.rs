@@ -19,6 +19,7 @@ use towpath_core::{
     Cause, End, GraphId, JobId, JobRules, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
 use towpath_core::{builtin, defaults};
+use tracing::Instrument;
 
 use super::function::Durable;
 use super::signal::Signal;
@@ -26,6 +27,7 @@ use crate::client::Client;
 use crate::error::{Error, OutputError};
 use crate::held::Holds;
 use crate::random;
+use crate::trace;
 
 /// A run that was started, by id; the types say how it ends.
 pub struct RunHandle<O, E> {
@@ -442,9 +444,14 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.keep_id = Some(keep).filter(|keep| !keep.is_zero()))
     }
 
-    /// Adds a tag.
+    /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds the tag `key=value`.
+    pub fn tag_value(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(|job| job.tags.push(towpath_core::tag::pair(key, value)))
     }
 
     /// Refuses to start if a run of this id is there, instead of answering it. Nothing is sent to that either.
@@ -531,7 +538,9 @@ impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
         Box::pin(async move {
             let client = self.client;
             let (item, started) = self.into_parts()?;
-            let placed = client.store().enqueue(Enqueue::one(item)).await?;
+            let mut batch = Enqueue::one(item);
+            let span = trace::enqueue(&mut batch.items);
+            let placed = client.store().enqueue(batch).instrument(span).await?;
             started.handle(placed.items.into_iter().next())
         })
     }
