@@ -12,6 +12,7 @@ use crate::chance::Chance;
 use crate::run::{Held, Runner};
 use crate::script::Command;
 use crate::subject::Subject;
+use runs::{RUN, RUNS};
 
 /// A source of commands.
 #[derive(Debug)]

@@ -95,7 +95,7 @@ impl RandomScript {
 }
 
 /// How the ids of runs begin, and how many there are: few, so that they meet.
-const RUN: &str = "order-";
-const RUNS: usize = 12;
+pub(super) const RUN: &str = "order-";
+pub(super) const RUNS: usize = 12;
 /// Ids beyond those, that only forks take.
 const FORKS: usize = 24;
