@@ -6,7 +6,7 @@ use towpath::core::store::{
     AttemptLine, AttemptOutcome, JobDetail, JobLine, MarkLine, PauseLine, RunLine, Showing, Shown,
 };
 
-use super::{ViewArgs, find_job, follow, json};
+use super::{ViewArgs, find_job, follow, json, pruned};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
 use crate::flow::is_of_flow;
@@ -35,10 +35,12 @@ impl JobCommand {
             Some(job) => client.inspect().job(job).await?,
             None => None,
         };
-        let detail = found.ok_or_else(|| {
+        let Some(detail) = found else {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
-            CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
-        })?;
+            let what = pruned(&client, &self.job).await?;
+            let what = what.unwrap_or_else(|| format!("there is no job {} in {}", self.job, location.shown()));
+            return Err(CliError::usage(what, help));
+        };
         if self.follow {
             return follow::job(&client, detail.line.id, self.view.json).await;
         }
