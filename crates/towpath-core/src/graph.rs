@@ -244,6 +244,14 @@ impl Role {
         self.0 & Self::spared_by(stop).0 == 0
     }
 
+    /// The marks of nodes that whoever settles a graph leaves out that is stopped so, or not at all.
+    pub const fn not_settled(stop: Option<StopReason>) -> Self {
+        match stop {
+            Some(stop) => Self::UNDO.with(Self::END).with(Self::spared_by(stop)),
+            None => Self::UNDO.with(Self::END),
+        }
+    }
+
     /// The marks of nodes that no such stop holds back.
     pub const fn spared_by(stop: StopReason) -> Self {
         match stop {

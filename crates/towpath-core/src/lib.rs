@@ -56,8 +56,8 @@ pub use outcome::{
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{
-    Requeue, abandon_job, begin_retry, cancel_graph_step, cancel_job, cancel_jobs, end_retry, rearm, requeue_job,
-    terminate_job,
+    Requeue, abandon_job, begin_retry, cancel_graph, cancel_job, cancel_jobs, end_retry, rearm, requeue_job,
+    settle_stopped, terminate_job,
 };
 pub use retry::RetryPolicy;
 pub use rules::JobRules;

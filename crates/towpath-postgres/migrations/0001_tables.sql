@@ -237,8 +237,10 @@ create table towpath.stop (
   reason smallint not null,
   at bigint not null,
   actor text not null,
-  why text not null
+  why text not null,
+  due bigint
 );
+create index stop_due on towpath.stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table towpath.retry (

@@ -288,7 +288,9 @@ queries! {
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopLook = "stop_look" (INT8);
-    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
+    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT, INT8);
+    StopSettled = "stop_settled" (INT8, INT8);
+    StopDue = "stop_due" (INT4);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);

@@ -219,8 +219,11 @@ create table stop (
     reason integer not null,
     at integer not null,
     actor text not null,
-    why text not null
+    why text not null,
+    due integer
 ) strict;
+
+create index stop_due on stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table retry (

@@ -27,6 +27,7 @@ impl Transaction<'_> {
                 return Changed::KeyTaken { by };
             }
             self.tables.stop.insert(graph, StopReason::Retry);
+            self.tables.stop_due.remove(&graph);
             self.tables.stopped.insert(graph, line);
             self.tables.retry.insert(graph, RetryRow { mode: mode.clone(), since: self.now, due });
             if let Some(end) = self.tables.end_of(graph) {
