@@ -31,7 +31,8 @@ pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, Prepar
 pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::{Restart, restart};
 pub use retry::{
-    RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, check_undone, plan_retry,
+    Behind, RetryEdge, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, check_undone,
+    plan_retry,
 };
 pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};

@@ -81,6 +81,8 @@ pub const SCHEDULE_MINTED_KEPT: usize = 10;
 pub const TICKS_COUNTED_MAX: u32 = 100;
 /// Nodes that one order re-arms at most: short transactions.
 pub const REARM_MAX: usize = 500;
+/// Edges that one look at a graph which is retried adds at most, for nodes that wait for others over some that stay.
+pub const BEHIND_MAX: usize = 100_000;
 /// Most attempts of a graph whose rules retry it.
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.

@@ -1,10 +1,10 @@
 //! Operators' commands as plans: which changes to ask of a store, and when to go on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::defaults;
-use crate::graph::{RetryMode, RetryPlan};
+use crate::graph::{Behind, RetryMode, RetryPlan};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -113,10 +113,14 @@ pub fn begin_retry(
 /// Re-arms what was planned, a bounded number of nodes an order.
 pub fn rearm(graph: GraphId, generation: u32, plan: &RetryPlan, actor: &str, reason: &str) -> Vec<Order> {
     let batches = plan.nodes.chunks(limits::REARM_MAX);
+    let mut behind: HashMap<JobId, Vec<&Behind>> = HashMap::new();
+    plan.behind.iter().for_each(|wait| behind.entry(wait.child).or_default().push(wait));
     let order = |nodes: &[JobId]| {
         let among = |set: &HashSet<JobId>| nodes.iter().filter(|job| set.contains(job)).copied().collect();
         let (holding, undone) = (among(&plan.holding), among(&plan.undone));
-        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding, undone };
+        let behind =
+            nodes.iter().flat_map(|job| behind.get(job).into_iter().flatten()).map(|b| Behind::clone(b)).collect();
+        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding, undone, behind };
         Order { actor: actor.into(), reason: reason.into(), changes: vec![change] }
     };
     batches.map(order).collect()

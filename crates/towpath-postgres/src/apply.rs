@@ -61,8 +61,8 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
                 answers.push(orders.retry_run(*job, from, *chapter, (first, kept)).await?);
             }
             Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
-            Change::Rearm { graph, generation, nodes, holding, undone } => {
-                answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone)).await?);
+            Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone, behind)).await?);
             }
             Change::EndRetry { graph, generation } => answers.push(orders.end_retry(*graph, *generation).await?),
             Change::Replace { job, input } => answers.push(orders.replace_input(*job, input).await?),

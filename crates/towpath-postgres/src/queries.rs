@@ -200,6 +200,7 @@ queries! {
     EditInput = "edit_input" (INT8, INT2, BYTEA);
     RearmChildren = "rearm_children" (INT8_ARRAY);
     RearmFreed = "rearm_freed" (INT8_ARRAY);
+    RearmBehind = "rearm_behind" (INT8, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY);
     RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
     RearmLook = "rearm_look" (INT8_ARRAY);
     RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);

@@ -31,8 +31,8 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
                 tx.retry_run(*job, from, *chapter, (first, kept))?
             }
             Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
-            Change::Rearm { graph, generation, nodes, holding, undone } => {
-                tx.rearm(*graph, *generation, nodes, (holding, undone))?
+            Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                tx.rearm(*graph, *generation, nodes, (holding, undone, behind))?
             }
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,

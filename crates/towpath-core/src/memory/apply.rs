@@ -57,8 +57,8 @@ impl Transaction<'_> {
                     let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why, due: None };
                     self.begin_retry(graph, mode, self.now + grace, line)
                 }
-                Change::Rearm { graph, generation, nodes, holding, undone } => {
-                    self.rearm(graph, generation, &nodes, &holding, &undone)
+                Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                    self.rearm(graph, generation, &nodes, (&holding, &undone, &behind))
                 }
                 Change::EndRetry { graph, generation } => self.end_retry(graph, generation),
                 Change::Replace { job, input } => self.replace_input(job, input),

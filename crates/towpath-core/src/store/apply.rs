@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::graph::{RetryMode, Retrying};
+use crate::graph::{Behind, RetryMode, Retrying};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
@@ -163,6 +163,8 @@ pub enum Change {
         holding: Vec<JobId>,
         /// Those among them that were undone: until they are with a handler again they count as never started.
         undone: Vec<JobId>,
+        /// Edges that lead to them from now on. One that is there already, or whose parent is no node of the graph, is left out.
+        behind: Vec<Behind>,
     },
     /// Ends a retry: the next generation begins. The stop goes, and every node is placed where its parents put it.
     EndRetry {

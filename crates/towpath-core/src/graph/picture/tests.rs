@@ -42,6 +42,13 @@ fn picture(nodes: &[&str], edges: &[&str], change: impl FnOnce(&mut NewGraph)) -
         nodes: nodes.iter().enumerate().map(node).collect(),
         edges: edges.clone(),
     };
+    for edge in &edges {
+        if let (Condition::Branch(label), Some(gate)) =
+            (&edge.condition, graph.nodes.iter_mut().find(|node| node.name == edge.parent))
+        {
+            gate.job.rules.labels.push(label.clone());
+        }
+    }
     change(&mut graph);
     Picture::of_new(graph.prepare().unwrap().nodes(), &edges)
 }

@@ -180,6 +180,7 @@ fn a_gate_takes_one_branch_and_the_graph_reads_succeeded() {
     let mut g = graph(&["gate", "yes", "no", "join"], &[]);
     let branch = |to: &str| NewEdge { condition: Condition::Branch(Label::from_stored(to)), ..edge("gate", to) };
     let joined = |from: &str| NewEdge { condition: Condition::Joined, ..edge(from, "join") };
+    g.nodes[0].job.rules.labels = ["yes", "no"].map(Label::from_stored).to_vec();
     g.edges = vec![branch("yes"), branch("no"), joined("yes"), joined("no"), edge("gate", "join")];
     let mut bench = Bench::with(g);
     let ran = bench.run(|node| match node {
