@@ -115,7 +115,9 @@ fn shapes_in_text() {
     let spare = picture(&["eu", "us", "go-on", "alone"], &["eu>go-on", "us>go-on"], |graph| {
         graph.nodes[2].need = Need::AtLeast(1);
     });
-    let all = [diamond, many_to_many, crossing, spare].map(|picture| picture.text());
+    let chains = picture(&["a", "b", "c", "d"], &["a>b", "c>d"], |_| ());
+    let beside = picture(&["a", "b", "lone", "c", "d"], &["a>b", "a>c", "b>d", "c>d"], |_| ());
+    let all = [diamond, many_to_many, crossing, spare, chains, beside].map(|picture| picture.text());
     insta::assert_snapshot!(all.join("\n"));
 }
 
