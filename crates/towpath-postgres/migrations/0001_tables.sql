@@ -223,6 +223,7 @@ create table towpath.graph (
   undo_rank int,
   committed bigint not null default 0,
   generation int not null default 1,
+  rearmed int not null default 0,
   restart_of uuid,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);

@@ -201,6 +201,7 @@ queries! {
     RearmChildren = "rearm_children" (INT8_ARRAY);
     RearmFreed = "rearm_freed" (INT8_ARRAY);
     RearmBehind = "rearm_behind" (INT8, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY);
+    RearmCount = "rearm_count" (INT8, INT4);
     RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
     RearmLook = "rearm_look" (INT8_ARRAY);
     RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);

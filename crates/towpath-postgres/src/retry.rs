@@ -15,7 +15,7 @@ use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::requeue::graph_key_again;
-use crate::rows::{Facts, count, end, instant, parsed, stop};
+use crate::rows::{Facts, count, end, instant, parsed, stop, stored};
 use crate::session::Session;
 use crate::turn::lock_nodes;
 
@@ -171,7 +171,9 @@ impl Orders<'_> {
         }
         self.wait_behind((graph, end), behind, &ended).await?;
         self.pull_back(&children).await?;
-        Ok(Changed::Rearmed { nodes: u32::try_from(ended.len()).unwrap_or(u32::MAX) })
+        let nodes = u32::try_from(ended.len()).unwrap_or(u32::MAX);
+        session.run(Query::RearmCount, &[&graph, &stored(nodes)]).await?;
+        Ok(Changed::Rearmed { nodes })
     }
 
     /// Lets nodes that were re-armed wait for others.
@@ -291,6 +293,7 @@ pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<R
     }
     Ok(Some(RetryView {
         generation: count(row.try_get(1)?),
+        rearmed: count(row.try_get(6)?),
         stop: stop(row.try_get(4)?),
         is_undoing: row.try_get::<_, Option<i16>>(5)?.is_some(),
         retrying: retrying(row, 2)?,

@@ -205,6 +205,7 @@ create table graph (
     undo_rank integer,
     committed integer not null default 0,
     generation integer not null default 1,
+    rearmed integer not null default 0,
     restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);

@@ -91,6 +91,7 @@ queries! {
     GraphListOther = "graph_list_other",
     GraphNodes = "graph_nodes",
     GraphPast = "graph_past",
+    GraphRearmed = "graph_rearmed",
     GraphReopen = "graph_reopen",
     GraphOwnKey = "graph_own_key",
     GraphRestarts = "graph_restarts",

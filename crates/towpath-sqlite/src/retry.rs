@@ -139,7 +139,9 @@ impl Tx<'_, '_> {
         for child in children {
             self.pull_back(child)?;
         }
-        Ok(Changed::Rearmed { nodes: u32::try_from(rearmed.len()).unwrap_or(u32::MAX) })
+        let nodes = u32::try_from(rearmed.len()).unwrap_or(u32::MAX);
+        self.db.run(Query::GraphRearmed, params![graph, nodes])?;
+        Ok(Changed::Rearmed { nodes })
     }
 
     /// Whether the node was to be re-armed: it had ended.
@@ -278,9 +280,9 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
         };
         let stop = row.get::<_, Option<i16>>(4)?.map(rows::stop_reason).transpose()?;
         let is_undoing = rows::graph_end(row, 5)?.is_some();
-        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undoing))
+        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undoing, row.get(6)?))
     })?;
-    let Some((graph, generation, retrying, stop, is_undoing)) = graph else { return Ok(None) };
+    let Some((graph, generation, retrying, stop, is_undoing, rearmed)) = graph else { return Ok(None) };
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut nodes = Vec::new();
     let read = db.all(Query::ShapeNodes, params![graph, Role::END.bits()], shape_node)?;
@@ -297,7 +299,7 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
         let verdicts = VerdictTable::from_bits(*verdicts);
         Some(RetryEdge { parent: *places.get(parent)?, child: *places.get(child)?, verdicts })
     });
-    Ok(Some(RetryView { generation, stop, is_undoing, retrying, edges: edges.collect(), nodes }))
+    Ok(Some(RetryView { generation, rearmed, stop, is_undoing, retrying, edges: edges.collect(), nodes }))
 }
 
 /// The node, its key, and that of what it undoes, whose place is not known yet.

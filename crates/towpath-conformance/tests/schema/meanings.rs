@@ -143,6 +143,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("graph", "undoing", "code of how it had ended when its undos were looked at; null: not yet"),
     ("graph", "undo_rank", "the rank of undos that was started last; null: none was"),
     ("graph", "committed", "key of the first node that came after it had succeeded; undos of lower keys do not run"),
+    ("graph", "rearmed", "nodes that the last retry has let wait anew (count)"),
     ("graph", "generation", "1, and one more with each retry in place (count)"),
     ("graph", "restart_of", "id of the graph that it is a restart of"),
     ("retry", "mode", "JSON of which nodes it is for"),

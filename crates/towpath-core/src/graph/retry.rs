@@ -61,6 +61,8 @@ impl fmt::Display for RetryMode {
 pub struct RetryView {
     /// Its generation.
     pub generation: u32,
+    /// How many nodes its last retry has let wait anew so far.
+    pub rearmed: u32,
     /// What holds it back.
     pub stop: Option<StopReason>,
     /// Whether its undos have been looked at since it ran last: they have begun, or were passed over.
@@ -381,6 +383,7 @@ mod tests {
         let edge = |edge: &(usize, usize)| joins(*edge, Condition::Succeeded);
         RetryView {
             generation: 1,
+            rearmed: 0,
             stop: None,
             is_undoing: false,
             retrying: None,

@@ -36,7 +36,7 @@ impl Transaction<'_> {
                 self.reopen_end(graph, end, None);
             }
             if let Some(row) = self.tables.graph.get_mut(&graph) {
-                row.undo_rank = None;
+                (row.undo_rank, row.rearmed) = (None, 0);
             }
             self.take_back_decisions(graph);
         }
@@ -125,7 +125,11 @@ impl Transaction<'_> {
         for child in children {
             self.pull_back(child);
         }
-        Changed::Rearmed { nodes: rearmed.len() as u32 }
+        let nodes = rearmed.len() as u32;
+        if let Some(row) = self.tables.graph.get_mut(&graph) {
+            row.rearmed += nodes;
+        }
+        Changed::Rearmed { nodes }
     }
 
     /// The graph, if it is being retried in this generation.
@@ -254,6 +258,7 @@ impl Tables {
         });
         Some(RetryView {
             generation: row.generation,
+            rearmed: row.rearmed,
             stop: self.stop.get(&graph).copied(),
             is_undoing: row.undoing.is_some(),
             retrying: self.retrying(graph),

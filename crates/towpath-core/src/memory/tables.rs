@@ -214,6 +214,8 @@ pub(super) struct GraphRow {
     pub(super) created_at: Timestamp,
     /// From 1; rises with each retry.
     pub(super) generation: u32,
+    /// How many nodes its last retry has let wait anew.
+    pub(super) rearmed: u32,
     pub(super) restart_of: Option<GraphId>,
     pub(super) over: Option<OverRow>,
     /// How it had ended when its undos were first looked at, and the rank that was started last.
