@@ -13,6 +13,9 @@ pub(crate) const POSTGRES: &str = "TOWPATH_TEST_POSTGRES";
 const CHROMIUM: &str = "TOWPATH_TEST_CHROMIUM";
 const AXE: &str = "TOWPATH_TEST_AXE";
 
+/// Where tests find the program that makes up requests to the API.
+const SCHEMATHESIS: &str = "TOWPATH_TEST_SCHEMATHESIS";
+
 /// What properties are drawn from: the same each time, so that a red run is red again; a soak draws anew.
 const PROPTEST: &str = "PROPTEST_RNG_SEED";
 
@@ -35,6 +38,8 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
     let axe = tools::axe().map(|script| script.display().to_string());
     let drawn = std::env::var(PROPTEST).unwrap_or_else(|_| "1".into());
     let mut given = vec![(POSTGRES, url.as_str()), (CHROMIUM, chromium.as_str()), (PROPTEST, drawn.as_str())];
+    let schemathesis = tools::schemathesis()?.display().to_string();
+    given.push((SCHEMATHESIS, schemathesis.as_str()));
     given.extend(axe.as_deref().map(|axe| (AXE, axe)));
     cargo(&args, &given)?;
     if names.is_empty() {

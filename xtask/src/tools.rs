@@ -57,8 +57,7 @@ pub(crate) fn chromium() -> Result<PathBuf, String> {
 
 /// The script that looks for what keeps people from using a page; `None` where npm is not there or does not get it.
 pub(crate) fn axe() -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |at| root().join(at));
-    let folder = target.join("axe");
+    let folder = target().join("axe");
     let script = folder.join("node_modules/axe-core/axe.min.js");
     if !script.exists() {
         std::fs::create_dir_all(&folder).ok()?;
@@ -66,6 +65,32 @@ pub(crate) fn axe() -> Option<PathBuf> {
         run(Command::new("npm").args(npm).current_dir(&folder)).ok()?;
     }
     script.exists().then_some(script)
+}
+
+/// The program that makes up requests from the API's description, in an environment of Python's of its own.
+pub(crate) fn schemathesis() -> Result<PathBuf, String> {
+    let folder = target().join("schemathesis");
+    let program = folder.join("bin/schemathesis");
+    if !program.exists() {
+        eprintln!("+ pip install schemathesis=={SCHEMATHESIS}");
+        let wanted = format!("schemathesis=={SCHEMATHESIS}");
+        let made = output(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+        if made.is_err() {
+            // Debian keeps what makes one in a package of its own.
+            install("python3-venv")?;
+            output(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        }
+        output(Command::new(folder.join("bin/python")).args(["-m", "pip", "install", "--quiet", &wanted]))?;
+    }
+    Ok(program)
+}
+
+/// A fixed seed makes the same requests only in the same version.
+const SCHEMATHESIS: &str = "4.32.5";
+
+/// Where cargo puts what it builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |at| root().join(at))
 }
 
 /// Makes sure that `cargo nextest` works.

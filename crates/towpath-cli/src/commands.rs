@@ -27,6 +27,7 @@ mod schema;
 mod serve;
 mod signal;
 mod stream;
+mod tags;
 mod top;
 mod update;
 mod versions;
@@ -58,6 +59,7 @@ enum Command {
     Graph(graph::Graph),
     Jobs(jobs::Jobs),
     Job(job::JobCommand),
+    Tags(tags::Tags),
     Queues(queues::Queues),
     Workers(workers::Workers),
     Versions(versions::VersionsCommand),
@@ -93,6 +95,7 @@ impl Cli {
             Command::Check(command) => command.run(),
             Command::Graph(command) => command.run().await,
             Command::Jobs(command) => command.run().await,
+            Command::Tags(command) => command.run().await,
             Command::Job(command) => command.run().await,
             Command::Queues(command) => command.run().await,
             Command::Workers(command) => command.run().await,

@@ -70,6 +70,9 @@ impl RandomScript {
         match self.chance.below(100) {
             0..46 => return self.turn(worker, runner),
             46..58 => return self.beat(worker, runner),
+            61 if runner.book(worker).is_some_and(|book| book.ever().next().is_some()) => {
+                return self.note(worker, runner);
+            }
             58..61 if runner.has_turned(worker) => return Command::bare(format!("repeat {worker}"), Vec::new()),
             _ => {}
         }
@@ -145,6 +148,9 @@ impl RandomScript {
             say(format!("input={{\"x\":{}}}", chance.below(9)));
         }
         say(format!("attempts={} base=500ms", 1 + chance.below(4)));
+        if chance.percent(10) {
+            say(format!("tags=t{},u", chance.below(9)));
+        }
         if chance.percent(8) {
             say(parent(chance));
         }
@@ -411,6 +417,20 @@ impl RandomScript {
         Command::bare(format!("turn {worker}{claim}{unseen}{number}"), body)
     }
 
+    /// What handlers say while they work, mostly under claims that hold.
+    fn note<S: Subject>(&mut self, worker: &str, runner: &Runner<S>) -> Command {
+        let book = runner.book(worker);
+        let held: Vec<&str> = book.into_iter().flat_map(|book| book.holds()).map(|(name, _)| name).collect();
+        let ever: Vec<&str> = book.into_iter().flat_map(|book| book.ever()).map(|(name, _)| name).collect();
+        let mut note = || {
+            let still = self.chance.percent(80) && !held.is_empty();
+            let name = self.chance.pick(if still { &held } else { &ever })?;
+            let (tag, mark) = (self.chance.below(40), self.chance.below(4));
+            Some(format!("{name} done={} tags=t{tag},t{} mark=m{mark}:{tag}", self.chance.below(9), tag + 1))
+        };
+        Command::bare(format!("note {worker}"), (0..4).filter_map(|_| note()).collect())
+    }
+
     fn report(&mut self, name: &str, held: &Held) -> String {
         // By their names: what is held does not say whether it is a run.
         let is_run = name.rsplit('/').next().is_some_and(|name| name.starts_with('r'));
@@ -549,6 +569,7 @@ impl RandomScript {
                 1 => format!("settle-stopped {} {}", self.some_graph(), ["cancel", "fail"][self.chance.below(2)]),
                 _ => format!("settleable {} limit=5", self.some_graph()),
             },
+            4 if self.chance.percent(50) => format!("marks {}", self.some_job()),
             4 => format!("attempts {}", self.some_job()),
             5 => format!("upstream {}", self.some_job()),
             6 => format!("ended {} {}", self.some_job(), self.some_job()),
@@ -556,7 +577,9 @@ impl RandomScript {
             9 | 10 => format!("graph {}", self.some_graph()),
             11 => match self.chance.below(10) {
                 0 => "jobs limit=20".into(),
-                7 => "jobs limit=3 state=waiting".into(),
+                7 => ["jobs limit=3 state=waiting", "jobs limit=3 tags=t1", "tags limit=4 prefix=t"]
+                    [self.chance.below(3)]
+                .into(),
                 8 => "jobs limit=3 state=succeeded".into(),
                 1 => "counts most=9".into(),
                 2 => "jobs limit=20 state=ready".into(),
@@ -598,7 +621,9 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 36] = [
+const SIGNS: [Sign; 38] = [
+    ("job noted", |_, line| line.ends_with(" noted")),
+    ("stale note", |command, line| command.starts_with("note") && line.ends_with(" stale")),
     ("run rewound", |command, line| command.starts_with("rewind ") && line.ends_with(" requeued")),
     ("run forked", |command, line| command.contains(" fork=") && line.ends_with(" inserted")),
     ("something shown", |_, line| line.starts_with("shows ")),

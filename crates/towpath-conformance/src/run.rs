@@ -2,6 +2,7 @@
 
 mod enqueue;
 mod inspect;
+mod note;
 mod operate;
 mod retry;
 mod runs;
@@ -166,6 +167,7 @@ impl<S: Subject> Runner<S> {
             "shown" => self.shown(args).await?,
             "stream" => self.stream(args).await?,
             "streams" => self.streams(args).await?,
+            "note" | "marks" | "tags" => self.notes(&verb, args, body).await?,
             "record" | "tallies" => self.tally(&verb, args).await?,
             "schedule" | "schedules" | "tick" => self.schedule(&verb, args).await?,
             _ => self.inspect(&verb, args).await?,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, QueueLine, RunHead, RunLine, Shown, StateCounts,
-    StreamHead, StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, ProgressLine, QueueLine, RunHead, RunLine,
+    Shown, StateCounts, StreamHead, StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -308,6 +308,7 @@ impl Say<'_> {
         let about = rules(about, &job.rules)
             .maybe("deadline", self.at_maybe(job.deadline))
             .maybe("tags", list(&job.tags))
+            .maybe("progress", job.progress.as_ref().map(|line| self.progress(line)))
             .maybe("headers", headers(&job.headers));
         let stands = Line::new(" ")
             .maybe("output", payload_maybe(job.output.as_ref()))
@@ -322,6 +323,10 @@ impl Say<'_> {
             lines.push(stands);
         }
         lines
+    }
+
+    fn progress(&self, line: &ProgressLine) -> String {
+        quoted(&format!("{}, attempt {}, {}", line.progress, line.attempt, self.at(line.at)))
     }
 
     /// An attempt that is kept.
@@ -538,6 +543,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("undos", census.undos)
         .count("keys", census.keys)
         .count("shown", census.shown)
+        .count("notes", census.notes)
         .end();
     if line.is_empty() { "nothing".into() } else { line }
 }

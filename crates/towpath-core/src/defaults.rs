@@ -91,6 +91,9 @@ pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 /// six times a minute.
 pub const RECORD: Duration = Duration::from_secs(10);
 
+/// How often a worker writes how far its jobs are, while they say so: a bar moves, and the store hears of it once a second.
+pub const PROGRESS: Duration = Duration::from_secs(1);
+
 /// How often a worker looks for schedules that others have made or changed.
 pub const SCHEDULE_LOOK: Duration = Duration::from_secs(5);
 /// How often a worker says that its code still has its schedules.

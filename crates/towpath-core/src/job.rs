@@ -9,6 +9,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::payload::Payload;
 use crate::rules::JobRules;
 use crate::store::Refusal;
+use crate::tag;
 use crate::time::Timestamp;
 use crate::unique::{OwnKey, Unique};
 
@@ -154,6 +155,15 @@ impl NewJob {
         self.unique.as_ref().and_then(|unique| unique.own())
     }
 
+    /// Takes these headers over if it has none of them, and room for all: what travels with a job by itself never takes the
+    /// place of what somebody has said.
+    pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
+        let has_room = headers_bytes(&self.headers) + headers_bytes(headers) <= limits::HEADERS_BYTES_MAX;
+        if has_room && !headers.keys().any(|name| self.headers.contains_key(name)) {
+            self.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+    }
+
     /// What the job adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let text: usize = self.tags.iter().map(String::len).sum();
@@ -178,27 +188,15 @@ impl NewJob {
         if let Err(e) = self.input.check_text() {
             return Err(Refusal::Invalid { problem: format!("the input of job {} ({}): {e}", self.id, self.kind) });
         }
-        if self.tags.len() > limits::TAGS_MAX {
+        if let Err(problem) = tag::check(&self.tags) {
+            return Err(Refusal::Invalid { problem: format!("job {} has {problem}", self.id) });
+        }
+        if self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0')) {
             return Err(Refusal::Invalid {
-                problem: format!(
-                    "job {} has {} tags, at most {} are allowed",
-                    self.id,
-                    self.tags.len(),
-                    limits::TAGS_MAX
-                ),
+                problem: format!("a header of job {} holds a NUL character: remove it", self.id),
             });
         }
-        if let Some(tag) = self.tags.iter().find(|t| t.len() > limits::TAG_BYTES_MAX) {
-            return over("a tag", tag.len(), limits::TAG_BYTES_MAX);
-        }
-        if self.tags.iter().any(|t| t.contains('\0'))
-            || self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0'))
-        {
-            return Err(Refusal::Invalid {
-                problem: format!("a tag or header of job {} holds a NUL character: remove it", self.id),
-            });
-        }
-        let headers: usize = self.headers.iter().map(|(k, v)| k.len() + v.len() + 6).sum();
+        let headers = headers_bytes(&self.headers);
         if headers > limits::HEADERS_BYTES_MAX {
             return over("the headers", headers, limits::HEADERS_BYTES_MAX);
         }
@@ -217,6 +215,10 @@ impl NewJob {
         }
         Ok(())
     }
+}
+
+fn headers_bytes(headers: &BTreeMap<String, String>) -> usize {
+    headers.iter().map(|(name, value)| name.len() + value.len() + 6).sum()
 }
 
 #[cfg(test)]
@@ -238,5 +240,27 @@ mod tests {
         let now = Timestamp::from_micros(100);
         assert_eq!(Due::At(Timestamp::from_micros(5)).instant(now), now);
         assert_eq!(Due::After(Duration::from_micros(5)).instant(now), Timestamp::from_micros(105));
+    }
+
+    #[test]
+    fn what_is_carried_takes_no_place_and_no_room_of_what_was_said() {
+        let carried =
+            BTreeMap::from([("traceparent".to_owned(), "00-1".to_owned()), ("tracestate".into(), "a=b".into())]);
+        let mut plain = job(1);
+        plain.carry(&carried);
+        assert_eq!(plain.headers, carried);
+        let mut said = job(1);
+        said.headers.insert("tracestate".into(), "mine".into());
+        said.carry(&carried);
+        assert_eq!(said.headers.len(), 1, "all of it or nothing");
+        let mut full = job(1);
+        let left = limits::HEADERS_BYTES_MAX - headers_bytes(&carried) - 6 - 1;
+        full.headers.insert("x".into(), "y".repeat(left));
+        full.carry(&carried);
+        assert_eq!((full.headers.len(), full.check()), (3, Ok(())));
+        full.headers.retain(|name, _| name == "x");
+        full.headers.insert("x".into(), "y".repeat(left + 1));
+        full.carry(&carried);
+        assert_eq!(full.headers.len(), 1);
     }
 }

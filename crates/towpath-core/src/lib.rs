@@ -26,11 +26,13 @@ mod name;
 mod outcome;
 mod payload;
 mod plan;
+mod progress;
 pub mod replay;
 mod retry;
 mod rules;
 pub mod schedule;
 pub mod store;
+pub mod tag;
 pub mod tally;
 mod time;
 mod unique;
@@ -59,6 +61,7 @@ pub use plan::{
     Requeue, abandon_job, begin_retry, cancel_graph, cancel_job, cancel_jobs, end_retry, rearm, requeue_job,
     settle_stopped, terminate_job,
 };
+pub use progress::Progress;
 pub use retry::RetryPolicy;
 pub use rules::JobRules;
 pub use store::{Inspect, Store, StoreError, StoreErrorKind};

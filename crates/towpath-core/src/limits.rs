@@ -49,6 +49,16 @@ pub const PAGE_MAX: u32 = 1_000;
 pub const TAGS_MAX: usize = 32;
 /// Longest tag, in bytes.
 pub const TAG_BYTES_MAX: usize = 128;
+/// Marks of a job: what it keeps across its attempts.
+pub const MARKS_MAX: usize = 1_000;
+/// Longest name of a mark, in bytes: the name of a step or cursor, and which of the two it is.
+pub const MARK_NAME_BYTES_MAX: usize = 160;
+/// Longest message of a progress, in bytes; longer ones are cut.
+pub const PROGRESS_BYTES_MAX: usize = 512;
+/// Tags that one look lists at most, and up to how many jobs of each are counted.
+pub const TAGS_LISTED_MAX: u32 = 100;
+/// Jobs of one tag that are counted; a count that reaches it means that or more.
+pub const TAG_JOBS_COUNTED_MAX: u32 = 1_000;
 /// Largest headers of a job, in bytes of JSON.
 pub const HEADERS_BYTES_MAX: usize = 4 << 10;
 /// Attempts kept of a job: the first one and this many of the newest.

@@ -13,6 +13,7 @@ mod edit;
 mod enqueue;
 mod extend;
 mod inspect;
+mod note;
 mod pause;
 mod place;
 mod prune;
@@ -49,9 +50,9 @@ use crate::payload::Payload;
 use crate::schedule::ScheduleWrite;
 use crate::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, DueStops, Ended, Enqueue,
-    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Migration, Order, Peer, Pruned, Rescue, RescueReply,
-    SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind, StoreResult,
-    StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, MarkLine, Migration, Note, Noted, Order, Peer,
+    Pruned, Rescue, RescueReply, SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError,
+    StoreErrorKind, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::tally::Record;
 use crate::time::Timestamp;
@@ -236,6 +237,14 @@ impl Store for MemoryStore {
 
     fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>> {
         Box::pin(async move { self.write("record", |tx| tx.record(&records)) })
+    }
+
+    fn note(&self, notes: Vec<Note>) -> BoxFuture<'_, StoreResult<Vec<Noted>>> {
+        Box::pin(async move { self.write("note", |tx| tx.note(notes)) })
+    }
+
+    fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
+        Box::pin(async move { self.read("read marks", |tables| tables.marks(job)) })
     }
 
     fn hints(&self) -> HintStream {

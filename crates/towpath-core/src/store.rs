@@ -17,6 +17,7 @@ mod extend;
 mod hint;
 mod inspect;
 mod migrate;
+mod note;
 mod prune;
 mod read;
 mod schedule;
@@ -39,10 +40,11 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
-    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, TallyLine,
-    TallyQuery, VersionLine, WorkerLine,
+    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, TagLine,
+    TagQuery, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
+pub use note::{Mark, MarkLine, Note, Noted, ProgressLine};
 pub use prune::Pruned;
 pub use read::{Ancestor, DueRetries, DueStop, DueStops, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
@@ -107,6 +109,19 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// If the answer is lost, the journal tells what happened.
     fn transact(&self, work: Transact) -> BoxFuture<'_, StoreResult<Transacted>>;
+
+    /// Writes what handlers say of their jobs while they work: how far they are, tags, and what the next attempt is to find.
+    /// Atomic; each is written, stale or over a limit alone, and answered in order.
+    ///
+    /// To say the same again changes nothing. How far a job is may be lost with the power; tags and marks are on disk when they
+    /// are answered.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`]: a note is over its limits; nothing is written.
+    fn note(&self, notes: Vec<Note>) -> BoxFuture<'_, StoreResult<Vec<Noted>>>;
+
+    /// What a job keeps across its attempts, by name. Empty if there is nothing, or no such job.
+    fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>>;
 
     /// A run's journal in one of its chapters, from a place on, in order; at most `limit` entries, and
     /// at most 1,000.

@@ -45,6 +45,12 @@ begin
   end if;
 end $towpath$;
 
+-- Gives a job the tags that a JSON text lists; null: none.
+create function towpath.put_tags(of_job bigint, tags text) returns void language sql as $towpath$
+  insert into towpath.tag (job, tag)
+  select of_job, t.tag from jsonb_array_elements_text(tags::jsonb) as t(tag) on conflict (job, tag) do nothing
+$towpath$;
+
 -- Who holds a key: null, or the row with `stage`: 0 not begun, 1 begun, 2 over, null gone. The row is locked before.
 create function towpath.key_holder(now_us bigint, in_scope int, of_kind text, of_key text) returns jsonb
 language plpgsql as $towpath$
@@ -154,6 +160,10 @@ begin
   old.enqueued_at := now_us;
   old.lane := towpath.lane_of(lane.queue, lane.kind, lane.version);
   insert into towpath.job values (old.*);
+  delete from towpath.tag t where t.job = old_key;
+  if old.tags is not null then
+    perform towpath.put_tags(new_key, old.tags);
+  end if;
   perform towpath.place_job(new_key, old.lane, -old.priority::int, due, now_us, old.deadline);
   update towpath.unique_key u set job = new_key where u.scope = 0 and u.kind = of_kind and u.key = j->'unique'->>'key';
   return true;
@@ -225,6 +235,9 @@ begin
     on conflict (id) do nothing;
     exit when found;
   end loop;
+  if j ? 'tags' then
+    perform towpath.put_tags(new_key, j->>'tags');
+  end if;
   if j ? 'run' then
     insert into towpath.run (job, id, chapter, entries) values (new_key, j->>'run', 1, 0) on conflict (id) do nothing;
     if not found then
@@ -320,6 +333,8 @@ begin
     (j->>'left')::int, (j->>'depth')::int, keys[(j->>'guards')::int + 1],
     case when (j->>'left')::int = 0 then 2 else 0 end
   from jsonb_array_elements(nodes) with ordinality as x(j, place);
+  perform towpath.put_tags(keys[x.place], j->>'tags')
+  from jsonb_array_elements(nodes) with ordinality as x(j, place) where j ? 'tags';
   insert into towpath.undo (graph, rank, job)
   select new_graph, (x.j->>'depth')::int, keys[x.place]
   from jsonb_array_elements(nodes) with ordinality as x(j, place) where x.j ? 'guards';

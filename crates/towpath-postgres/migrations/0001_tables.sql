@@ -158,6 +158,32 @@ create table towpath.attempt (
   primary key (job, attempt)
 );
 
+-- How far jobs are, as their handlers say; the newest only. `body` is JSON.
+create table towpath.progress (
+  job bigint primary key,
+  at bigint not null,
+  attempt int not null,
+  body text not null
+) with (fillfactor = 70);
+
+-- Tags of jobs, those that they were given and those that handlers have added. A job without tags pays nothing for it.
+create table towpath.tag (
+  job bigint not null,
+  tag text collate "C" not null,
+  primary key (job, tag)
+);
+create index tag_text on towpath.tag (tag, job);
+
+-- What jobs keep across their attempts: what their steps came to, and how far their cursors are.
+create table towpath.mark (
+  job bigint not null,
+  at bigint not null,
+  codec smallint not null,
+  name text collate "C" not null,
+  bytes bytea not null,
+  primary key (job, name)
+);
+
 -- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place.
 create table towpath.run (
   job bigint primary key,

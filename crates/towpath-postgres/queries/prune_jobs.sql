@@ -1,6 +1,6 @@
 -- Deletes lone jobs past their retention.
 -- $1 int limit. Returns jobs (how many). Locks: those rows; locked ones are skipped.
--- Index: ended (prune_at, job), ended (job), output (job), attempt (job, attempt), job (key), run (job),
+-- Index: ended (prune_at, job), ended (job), output (job), progress (job), tag (job, tag), mark (job, name), attempt (job, attempt), job (key), run (job),
 -- entry (run, chapter, seq), shown (run, name, seq), arrival (run, seq), unique_key (job).
 with old as materialized (
   select job from towpath.ended where prune_at <= towpath.clock()
@@ -9,6 +9,12 @@ with old as materialized (
   delete from towpath.ended where job = any(array(select job from old)) returning job
 ), o as (
   delete from towpath.output where job = any(array(select job from old))
+), p as (
+  delete from towpath.progress where job = any(array(select job from old))
+), t as (
+  delete from towpath.tag where job = any(array(select job from old))
+), m as (
+  delete from towpath.mark where job = any(array(select job from old))
 ), a as (
   delete from towpath.attempt where job = any(array(select job from old))
 ), j as (

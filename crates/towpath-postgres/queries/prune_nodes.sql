@@ -1,7 +1,7 @@
 -- Deletes nodes of a graph with everything about them.
 -- $1 bigint graph (key), $2 int limit. Returns nodes (how many, `end` among them), more (whether any are left).
 -- Locks: those rows.
--- Index: node (graph, name), edge (parent, ord), node (job), ended (job), output (job), attempt (job, attempt),
+-- Index: node (graph, name), edge (parent, ord), node (job), ended (job), output (job), progress (job), tag (job, tag), mark (job, name), attempt (job, attempt),
 -- deadline (job), job (key), run (job), entry (run, chapter, seq), shown (run, name, seq), arrival (run, seq).
 with old as materialized (
   select job from towpath.node where graph = $1::bigint order by job limit $2::int
@@ -13,6 +13,12 @@ with old as materialized (
   delete from towpath.ended where job = any(array(select job from old))
 ), o as (
   delete from towpath.output where job = any(array(select job from old))
+), p as (
+  delete from towpath.progress where job = any(array(select job from old))
+), t as (
+  delete from towpath.tag where job = any(array(select job from old))
+), m as (
+  delete from towpath.mark where job = any(array(select job from old))
 ), a as (
   delete from towpath.attempt where job = any(array(select job from old))
 ), d as (

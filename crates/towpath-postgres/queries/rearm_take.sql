@@ -1,9 +1,12 @@
 -- Lets nodes wait anew that have ended. What was kept of their ends goes; a deadline that has passed is lifted.
 -- Those that were undone count as never started.
 -- $1 bigint[] jobs (keys), $2 bigint now (us), $3 bigint[] the undone ones (keys). Returns nothing. Locks: those rows.
--- Index: ended (job), output (job), job (key), deadline (job), node (job).
+-- Index: ended (job), output (job), mark (job, name), job (key), deadline (job), node (job).
 with gone as (
-  delete from towpath.ended where job = any($1::bigint[]) returning job, attempt
+  delete from towpath.ended where job = any($1::bigint[]) returning job, attempt, state
+), anew as (
+  -- What has succeeded and is to be done once more begins anew.
+  delete from towpath.mark where job = any(array(select job from gone where state = 0))
 ), left_behind as (
   delete from towpath.output where job = any($1::bigint[])
 ), lifted as (

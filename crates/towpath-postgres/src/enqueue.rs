@@ -120,16 +120,34 @@ async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Resul
             ids.push(job.id.as_uuid());
         }
     }
+    // A batch without tags is one statement, which is its own transaction.
+    let is_tagged = items.iter().any(|item| matches!(item, Item::Job(job) if !job.tags.is_empty()));
+    if is_tagged {
+        session.begin(Commit::Durable).await?;
+    }
     let rows = columns.run(session, Query::EnqueueJobs, &[&None::<i64>]).await?;
     let Some(row) = rows.first() else {
         let now = Timestamp::from_micros(session.one(Query::Clock, &[]).await?.try_get(0)?);
+        if is_tagged {
+            session.commit().await?;
+        }
         return Ok((Enqueued { now, items: answers }, News::default()));
     };
-    inner.server.commits.durable(Duration::ZERO);
     let now = Timestamp::from_micros(row.try_get(0)?);
     written.first = row.try_get(2)?;
-    if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(ids.len()) {
-        let inserted: HashSet<Uuid> = row.try_get::<_, Option<Vec<Uuid>>>(3)?.unwrap_or_default().into_iter().collect();
+    let is_whole = usize::try_from(row.try_get::<_, i64>(1)?) == Ok(ids.len());
+    let inserted: HashSet<Uuid> = if is_whole && !is_tagged {
+        HashSet::new()
+    } else {
+        let some = row.try_get::<_, Option<Vec<Uuid>>>(3)?.unwrap_or_default();
+        if is_whole { ids.iter().copied().collect() } else { some.into_iter().collect() }
+    };
+    if is_tagged {
+        tag_inserted(session, items, &inserted).await?;
+    } else {
+        inner.server.commits.durable(Duration::ZERO);
+    }
+    if !is_whole {
         let others: Vec<Uuid> = ids.iter().filter(|id| !inserted.contains(id)).copied().collect();
         let known = known_jobs(&session.run(Query::ExistingJobs, &[&others]).await?)?;
         for (item, answer) in items.iter().zip(&mut answers) {
@@ -142,6 +160,20 @@ async fn enqueue_jobs(inner: &Inner, session: &Session, items: &[Item]) -> Resul
         }
     }
     Ok((Enqueued { now, items: answers }, written.tell(inner)?))
+}
+
+/// Gives jobs their tags that were written just now, and commits both.
+async fn tag_inserted(session: &Session, items: &[Item], inserted: &HashSet<Uuid>) -> Result<(), Fault> {
+    let mut tags = Tags::default();
+    for item in items {
+        if let Item::Job(job) = item
+            && inserted.contains(&job.id.as_uuid())
+        {
+            tags.of(job);
+        }
+    }
+    tags.run(session, Query::TagPut, &[]).await?;
+    session.commit().await
 }
 
 /// Jobs and graphs of which some may be there, or be twice in the batch.
@@ -339,6 +371,11 @@ columns!(Jobs of JobRow<'a> {
     run: Option<bool>,
 });
 
+columns!(Tags of TagRow<'a> {
+    job: Uuid,
+    tag: &'a str,
+});
+
 columns!(NewRuns of RunRow<'a> {
     job: i64,
     id: &'a str,
@@ -382,6 +419,12 @@ columns!(Edges of EdgeRow<'a> {
     label: Option<&'a str>,
 });
 
+impl<'a> Tags<'a> {
+    fn of(&mut self, job: &'a NewJob) {
+        job.tags.iter().for_each(|tag| self.push(TagRow { job: job.id.as_uuid(), tag }));
+    }
+}
+
 impl<'a> Jobs<'a> {
     /// `node`: the graph, and the parents unless it is `end`.
     fn add(&mut self, job: &'a NewJob, lane: i32, key: Option<i64>, node: Option<(i64, Option<Vec<u8>>)>) {
@@ -419,6 +462,7 @@ pub(crate) struct Growth<'a> {
     nodes: Nodes<'a>,
     edges: Edges<'a>,
     undos: Undos,
+    tags: Tags<'a>,
     restarts: Vec<(&'a Restart, GraphId)>,
     /// How many jobs there are.
     count: usize,
@@ -510,6 +554,7 @@ impl<'a> Growth<'a> {
         if let Some((job, id)) = key.zip(job.run.as_ref().map(RunId::as_str)) {
             self.runs.push(RunRow { job, id });
         }
+        self.tags.of(job);
         self.jobs.add(job, lane, key, node);
         self.count += 1;
     }
@@ -536,6 +581,7 @@ impl<'a> Growth<'a> {
         if usize::try_from(row.try_get::<_, i64>(1)?) != Ok(self.count) {
             return Err(Fault::Again("a job was written meanwhile"));
         }
+        self.tags.run(session, Query::TagPut, &[]).await?;
         let first: Option<i64> = row.try_get(2)?;
         written.first = written.first.into_iter().chain(first).min();
         Ok(())

@@ -7,7 +7,8 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, VersionLine,
+    WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -18,9 +19,9 @@ use uuid::Uuid;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows::{count, counters, instant, node_ref, parsed, payload, rules, state, stop, stored};
-use crate::session::Session;
+use crate::session::{Params, Session};
 use crate::store::PostgresStore;
-use crate::tally;
+use crate::{note, tally};
 
 impl Inspect for PostgresStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -68,6 +69,11 @@ impl Inspect for PostgresStore {
             let filter = filter.clone();
             async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
+    }
+
+    fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>> {
+        let query = Arc::new(query);
+        self.read("list tags", move |session| note::tags(session, Arc::clone(&query)))
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
@@ -218,6 +224,7 @@ impl Inspect for PostgresStore {
                 undos: number(&row, 19)?,
                 keys: number(&row, 20)?,
                 shown: number(&row, 21)?,
+                notes: number(&row, 22)?,
             })
         })
     }
@@ -241,6 +248,11 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
         _ => false,
     };
     let rows = match filter.state {
+        _ if !filter.tags.is_empty() => {
+            let (tag, all) = (filter.tags.first(), &filter.tags);
+            let which: Params<'_> = &[&page.after, &limit, &wanted, &queue, &kind, &tag, all, &is_run, &graph];
+            session.run(Query::JobListTagged, which).await?
+        }
         _ if graph.is_some() => {
             session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?
         }
@@ -300,7 +312,8 @@ fn job_detail(row: &Row) -> Result<JobDetail, Fault> {
         input: payload(row.try_get("codec")?, row.try_get("input")?).unwrap_or_default(),
         rules: rules(row.try_get("rules")?),
         deadline: instant(row.try_get("deadline")?),
-        tags: parsed(row.try_get("tags")?).unwrap_or_default(),
+        tags: note::all_tags(parsed(row.try_get("tags")?).unwrap_or_default(), row.try_get("tags_now")?),
+        progress: note::progress(row)?,
         headers: parsed(row.try_get("headers")?).unwrap_or_default(),
         cause: parsed(row.try_get("cause")?),
         output: payload(row.try_get("output_codec")?, row.try_get("output")?),

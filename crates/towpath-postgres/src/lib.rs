@@ -21,6 +21,7 @@ mod items;
 mod lanes;
 mod low_water;
 mod migrate;
+mod note;
 mod pause;
 mod plain;
 mod pooler;

@@ -153,6 +153,15 @@ queries! {
     JobDetail = "job_detail" (UUID);
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
     JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
+    JobListTagged = "job_list_tagged" (INT8, INT4, INT2, TEXT, TEXT, TEXT, TEXT_ARRAY, BOOL, UUID);
+    MarkList = "mark_list" (UUID);
+    MarkPut = "mark_put" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
+    NoteHold = "note_hold" (INT8_ARRAY, UUID_ARRAY, INT8_ARRAY, INT4_ARRAY);
+    NoteNames = "note_names" (INT8_ARRAY, INT8_ARRAY);
+    ProgressPut = "progress_put" (INT8, INT8_ARRAY, INT4_ARRAY, TEXT_ARRAY);
+    TagAdd = "tag_add" (INT8_ARRAY, TEXT_ARRAY);
+    TagList = "tag_list" (TEXT, TEXT, TEXT, INT4, INT4);
+    TagPut = "tag_put" (UUID_ARRAY, TEXT_ARRAY);
     JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
     JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
     JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL);

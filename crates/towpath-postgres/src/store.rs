@@ -11,9 +11,9 @@ use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
-    Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, Migration, Order, Peer, Pruned,
-    Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine, Suspects,
-    Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, MarkLine, Migration, Note, Noted,
+    Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult,
+    StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::Record;
 use towpath_core::{
@@ -31,8 +31,8 @@ use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
 use crate::{
-    apply, content, enqueue, extend, migrate, pooler, prune, read, rescue, retry, schedule, signal, tally, transact,
-    turn,
+    apply, content, enqueue, extend, migrate, note, pooler, prune, read, rescue, retry, schedule, signal, tally,
+    transact, turn,
 };
 
 /// How a store uses its database.
@@ -547,6 +547,17 @@ impl Store for PostgresStore {
 
     fn record(&self, records: Vec<Record>) -> BoxFuture<'_, StoreResult<()>> {
         self.verb("record", |inner| &inner.client, records, tally::record)
+    }
+
+    fn note(&self, notes: Vec<Note>) -> BoxFuture<'_, StoreResult<Vec<Noted>>> {
+        match Note::check_batch(&notes) {
+            Ok(()) => self.verb("note", |inner| &inner.client, notes, note::note),
+            Err(invalid) => Box::pin(std::future::ready(Err(invalid))),
+        }
+    }
+
+    fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
+        self.read("read marks", move |session| note::marks(session, job))
     }
 
     fn hints(&self) -> HintStream {

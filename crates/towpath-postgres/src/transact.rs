@@ -22,15 +22,17 @@ pub(crate) struct Piece {
     fence: Fence,
     journal: Vec<Payload>,
     shows: Vec<Showing>,
+    /// Of a plain job.
+    mark: Option<String>,
     body: Mutex<Option<PostgresBody>>,
 }
 
 impl Piece {
     /// `None` if it is made for another database.
     pub(crate) fn new(work: Transact) -> Option<Self> {
-        let Transact { fence, journal, shows, body } = work;
+        let Transact { fence, journal, shows, mark, body } = work;
         let body = body.downcast::<PostgresBody>().ok()?;
-        Some(Self { fence, journal, shows, body: Mutex::new(Some(*body)) })
+        Some(Self { fence, journal, shows, mark, body: Mutex::new(Some(*body)) })
     }
 }
 
@@ -39,6 +41,9 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     // What it did the first time is known to the journal alone: the run is looked at anew.
     let Some(body) = body else { return Ok(Transacted::Stale) };
     session.batch("begin isolation level read committed").await?;
+    if let Some(name) = &piece.mark {
+        return of_plain_job(session, piece.fence, name, body).await;
+    }
     let token = piece.fence.token;
     let (job, worker) = (job_key(piece.fence.key), token.worker.as_uuid());
     let (turn, index) = (signed(token.turn), i32::from(token.index));
@@ -51,9 +56,7 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     let now: i64 = row.try_get(2)?;
     let counters = rows::counters(row, 3)?;
     let is_paused: bool = row.try_get(6)?;
-    session.batch("savepoint body").await?;
-    let end = body(session.client()).await;
-    session.batch(if end.rows == Rows::Keep { "release savepoint body" } else { "rollback to savepoint body" }).await?;
+    let end = carry_out(session, body).await?;
     let mut lines = piece.journal.clone();
     lines.push(end.line);
     let mut journal = Journal::default();
@@ -70,4 +73,32 @@ pub(crate) async fn transact(session: &Session, piece: &Piece) -> Result<Transac
     }
     session.commit().await?;
     Ok(if is_paused { Transacted::Paused } else { Transacted::Done })
+}
+
+/// The same of a job without a journal: what it came to is kept as a mark, with its rows.
+async fn of_plain_job(session: &Session, fence: Fence, name: &str, body: PostgresBody) -> Result<Transacted, Fault> {
+    let (job, token) = (job_key(fence.key), fence.token);
+    let (worker, turn, index) = (vec![token.worker.as_uuid()], vec![signed(token.turn)], vec![i32::from(token.index)]);
+    let held = session.run(Query::NoteHold, &[&vec![job], &worker, &turn, &index]).await?;
+    let is_run = !session.run(Query::RunLook, &[&vec![job], &vec![false]]).await?.is_empty();
+    if held.is_empty() || is_run {
+        session.batch("rollback").await?;
+        return Ok(Transacted::Stale);
+    }
+    let now: i64 = session.one(Query::Clock, &[]).await?.try_get(0)?;
+    let end = carry_out(session, body).await?;
+    if end.rows == Rows::Keep {
+        let (codec, bytes) = (vec![end.line.codec.code()], vec![&end.line.bytes[..]]);
+        session.run(Query::MarkPut, &[&now, &vec![job], &vec![name], &codec, &bytes]).await?;
+    }
+    session.commit().await?;
+    Ok(Transacted::Done)
+}
+
+/// Lets the application write, and undoes that if it says so.
+async fn carry_out(session: &Session, body: PostgresBody) -> Result<TxEnd, Fault> {
+    session.batch("savepoint body").await?;
+    let end = body(session.client()).await;
+    session.batch(if end.rows == Rows::Keep { "release savepoint body" } else { "rollback to savepoint body" }).await?;
+    Ok(end)
 }

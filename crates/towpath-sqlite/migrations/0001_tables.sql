@@ -137,6 +137,32 @@ create table attempt (
     primary key (job, attempt)
 ) strict, without rowid;
 
+-- How far jobs are, as their handlers say; the newest only. `body` is JSON.
+create table progress (
+    job integer primary key,
+    attempt integer not null,
+    at integer not null,
+    body text not null
+) strict;
+
+-- Tags of jobs, those that they were given and those that handlers have added. A job without tags pays nothing for it.
+create table tag (
+    job integer not null,
+    tag text not null,
+    primary key (job, tag)
+) strict, without rowid;
+create index tag_text on tag (tag, job);
+
+-- What jobs keep across their attempts: what their steps came to, and how far their cursors are.
+create table mark (
+    job integer not null,
+    name text not null,
+    codec integer not null,
+    at integer not null,
+    bytes blob not null,
+    primary key (job, name)
+) strict, without rowid;
+
 -- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it,
 -- `origin` that of where it was forked from.
 create table run (

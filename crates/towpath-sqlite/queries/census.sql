@@ -1,6 +1,6 @@
 -- Counts the rows of each table.
 -- Returns one row: job, ready, later, running, blocked, undecided, ended, graph, node, edge, stop, attempt, output,
--- deadline, worker, lease, run, entry, arrival, undo, unique_key, shown.
+-- deadline, worker, lease, run, entry, arrival, undo, unique_key, shown, then progress, tag and mark together.
 select
     (select count(*) from job),
     (select count(*) from ready),
@@ -23,4 +23,5 @@ select
     (select count(*) from arrival),
     (select count(*) from undo),
     (select count(*) from unique_key),
-    (select count(*) from shown)
+    (select count(*) from shown),
+    (select count(*) from progress) + (select count(*) from tag) + (select count(*) from mark)

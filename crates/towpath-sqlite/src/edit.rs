@@ -80,6 +80,10 @@ impl Tx<'_, '_> {
         };
         let due = due.map(Timestamp::as_micros);
         self.db.run(Query::JobEdit, params![facts.key, edit.priority, codec, bytes, due])?;
+        if edit.input.is_some() {
+            // What was kept was made of the input before.
+            self.forget_marks(facts.key)?;
+        }
         Ok(())
     }
 }

@@ -128,6 +128,7 @@ impl Tx<'_, '_> {
         if let Some(deadline) = deadline {
             self.db.run(Query::DeadlineInsert, [deadline, key])?;
         }
+        self.put_tags(key, &job.tags)?;
         Ok(Some(Place { lane, turnout: -i64::from(job.priority) }))
     }
 

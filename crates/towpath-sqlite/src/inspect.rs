@@ -4,12 +4,13 @@ use rusqlite::{Row, params};
 use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
+    GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, ProgressLine,
+    QueueLine, RunLine, Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine,
+    TallyQuery, VersionLine, WorkerLine,
 };
 use towpath_core::{
-    Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Queue, Role,
-    RunId, State, StopReason, VerdictTable, limits,
+    Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Progress,
+    Queue, Role, RunId, State, StopReason, VerdictTable, limits,
 };
 
 use crate::db::Db;
@@ -17,7 +18,7 @@ use crate::error::Fault;
 use crate::queries::Query;
 use crate::rows;
 use crate::store::SqliteStore;
-use crate::tally;
+use crate::{note, tally};
 
 impl Inspect for SqliteStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -50,6 +51,10 @@ impl Inspect for SqliteStore {
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
         Box::pin(async move { self.read("list graphs", |db| graphs(db, &filter, page)) })
+    }
+
+    fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>> {
+        Box::pin(async move { self.read("list tags", |db| note::tags(db, &query)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
@@ -116,7 +121,7 @@ fn job_line(row: &Row<'_>) -> Result<JobLine, Fault> {
 }
 
 fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
-    db.maybe(Query::JobDetail, params![&id.as_bytes()[..], StopReason::Prune.code()], |row| {
+    let found = db.maybe(Query::JobDetail, params![&id.as_bytes()[..], StopReason::Prune.code()], |row| {
         let worker: Option<[u8; 16]> = row.get(26)?;
         Ok(JobDetail {
             line: job_line(row)?,
@@ -131,8 +136,19 @@ fn job(db: &mut Db<'_>, id: JobId) -> Result<Option<JobDetail>, Fault> {
             cancel: rows::cause(row, 27)?,
             blocked: row.get(28)?,
             run: run_line(row)?,
+            progress: progress(row)?,
         })
-    })
+    })?;
+    let Some(mut detail) = found else { return Ok(None) };
+    detail.tags = note::all_tags(db, detail.line.key, detail.tags)?;
+    Ok(Some(detail))
+}
+
+/// How far a job is, if it has said so in a way that this build can read.
+fn progress(row: &Row<'_>) -> Result<Option<ProgressLine>, Fault> {
+    let Some(body) = row.get::<_, Option<String>>(37)? else { return Ok(None) };
+    let Ok(progress) = Progress::from_stored(&body) else { return Ok(None) };
+    Ok(Some(ProgressLine { progress, attempt: row.get(35)?, at: rows::instant(row, 36)? }))
 }
 
 /// The run of a job, if it is one.
@@ -159,6 +175,11 @@ fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>,
     let (prune, end) = (StopReason::Prune.code(), Role::END.bits());
     let is_run = filter.shape == JobShape::Run;
     let from = before(page);
+    if let Some(tag) = filter.tags.first() {
+        let (all, graph) = (rows::list_text(&filter.tags), filter.graph.map(|graph| graph.as_bytes().to_vec()));
+        let which = params![from, state, queue, kind, prune, end, length(page), tag, all, is_run, graph];
+        return db.all(Query::JobListTagged, which, job_line);
+    }
     if let Some(graph) = filter.graph {
         let graph = &graph.as_bytes()[..];
         let which = params![from, state, queue, kind, prune, end, length(page), graph, is_run];
@@ -404,6 +425,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             undos: count(row, 19)?,
             keys: count(row, 20)?,
             shown: count(row, 21)?,
+            notes: count(row, 22)?,
         })
     })
 }

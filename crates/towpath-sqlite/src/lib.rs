@@ -36,6 +36,7 @@ mod hints;
 mod inspect;
 mod lane;
 mod migrate;
+mod note;
 mod open;
 mod pause;
 mod place;

@@ -81,6 +81,7 @@ impl Tx<'_, '_> {
         for query in [Query::EndedDelete, Query::OutputDelete, Query::AttemptDelete] {
             self.db.run(query, [job])?;
         }
+        self.forget_notes(job)?;
         let run: Option<i64> = self.db.maybe(Query::JobDelete, [job], |row| Ok(row.get(0)?))?.flatten();
         if run.is_some() { self.delete_run(job) } else { Ok(()) }
     }

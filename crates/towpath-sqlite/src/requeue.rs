@@ -31,6 +31,7 @@ impl Tx<'_, '_> {
         };
         if let Some(input) = input {
             self.db.run(Query::JobInput, params![job, input.codec.code(), &input.bytes[..]])?;
+            self.forget_marks(job)?;
         }
         let attempt = counters.map_or(0, |counters| counters.attempt);
         self.make_ready(job, facts.place, Counters { attempt, failures: 0, crashes: 0 })?;
@@ -41,13 +42,18 @@ impl Tx<'_, '_> {
     /// passed.
     pub(crate) fn leave_end(&mut self, facts: &Facts) -> Result<Option<Counters>, Fault> {
         let job = facts.key;
-        let counters = self.db.maybe(Query::EndedTake, [job], |row| rows::counters(row, 0))?;
+        let taken =
+            self.db.maybe(Query::EndedTake, [job], |row| Ok((rows::counters(row, 0)?, rows::end(row.get(3)?)?)))?;
+        // What has succeeded and is to be done once more begins anew.
+        if taken.is_some_and(|(_, end)| end == End::Succeeded) {
+            self.forget_marks(job)?;
+        }
         self.db.run(Query::OutputDelete, [job])?;
         match facts.deadline {
             Some(at) if at > self.now_us() => self.db.run(Query::DeadlineInsert, [at, job])?,
             Some(_) => self.db.run(Query::JobLiftDeadline, [job])?,
             None => 0,
         };
-        Ok(counters)
+        Ok(taken.map(|(counters, _)| counters))
     }
 }

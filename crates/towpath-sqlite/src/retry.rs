@@ -261,6 +261,7 @@ impl Tx<'_, '_> {
             state => return Ok(Changed::Left(state)),
         }
         self.db.run(Query::JobInput, params![job, input.codec.code(), &input.bytes[..]])?;
+        self.forget_marks(job)?;
         Ok(Changed::Edited)
     }
 }

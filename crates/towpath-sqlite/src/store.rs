@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
     Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
-    Enqueue, Enqueued, Entry, HintStream, InboxLine, Migration, Order, Peer, Pruned, Rescue, RescueReply,
-    ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    Enqueue, Enqueued, Entry, HintStream, InboxLine, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted,
+    Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::{Record, check};
 use towpath_core::{
@@ -24,8 +24,8 @@ use crate::open::{self, SqliteOptions};
 use crate::queries::Query;
 use crate::tx::Tx;
 use crate::{
-    apply, content, enqueue, extend, migrate, prune, read, recount, rescue, retry, schedule, signal, tally, transact,
-    turn,
+    apply, content, enqueue, extend, migrate, note, prune, read, recount, rescue, retry, schedule, signal, tally,
+    transact, turn,
 };
 
 /// A store in one SQLite file. Clones share it.
@@ -280,6 +280,18 @@ impl Store for SqliteStore {
             // Figures for charts: they may be lost with the power.
             self.core.submit("record", Commit::Lazy, write).await
         })
+    }
+
+    fn note(&self, notes: Vec<Note>) -> BoxFuture<'_, StoreResult<Vec<Noted>>> {
+        Box::pin(async move {
+            Note::check_batch(&notes)?;
+            let commit = if notes.iter().any(Note::is_durable) { Commit::Durable } else { Commit::Lazy };
+            self.core.submit("note", commit, move |tx| note::note(tx, &notes)).await
+        })
+    }
+
+    fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
+        Box::pin(async move { self.read("read marks", |db| note::marks(db, job)) })
     }
 
     fn hints(&self) -> HintStream {

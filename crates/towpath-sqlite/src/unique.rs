@@ -142,6 +142,7 @@ impl Tx<'_, '_> {
             self.db.run(Query::DeadlineDelete, [deadline, old])?;
         }
         let job = unique.replaced(stored, new, held.taken_at, self.now);
+        self.forget_notes(old)?;
         self.db.maybe(Query::JobDelete, [old], |_| Ok(()))?;
         let key = self.draw()?;
         let place = self.insert_lone(key, &job)?;

@@ -30,6 +30,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/openapi.json", get(openapi))
         .route("/api/counts", get(read::counts))
         .route("/api/jobs", get(read::jobs))
+        .route("/api/tags", get(read::tags))
         .route("/api/jobs/many", get(act::many::count).post(act::many::carry_out))
         .route("/api/jobs/{id}", get(read::job))
         .route("/api/jobs/{id}/cancel", post(act::cancel_job))

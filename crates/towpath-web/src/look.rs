@@ -87,6 +87,8 @@ pub(crate) struct JobQuery {
     pub(crate) queue: String,
     pub(crate) kind: String,
     pub(crate) graph: String,
+    /// One, or several with commas.
+    pub(crate) tag: String,
     /// Not said by a query: a page is of jobs or of runs.
     #[serde(skip)]
     pub(crate) shape: JobShape,
@@ -105,6 +107,7 @@ impl JobQuery {
                 .transpose()
                 .map_err(in_field("graph"))?,
             shape: self.shape,
+            tags: self.tag.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
         };
         Ok(states.into_iter().map(|state| JobFilter { state, ..base.clone() }).collect())
     }

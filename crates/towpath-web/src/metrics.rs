@@ -1,10 +1,13 @@
 //! `/metrics`: what Prometheus reads. Gauges of the store as it stands, counted up to a limit, so that a scrape costs the
 //! same whatever the backlog; what happened is in the traces and the history, not here.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use towpath::core::tally::{Spread, Tally};
+use towpath::{Kind, Queue};
 
 use crate::app::Ctx;
 use crate::look::Workers;
@@ -53,8 +56,70 @@ pub(crate) async fn metrics(ctx: Ctx) -> Result<Response, Problem> {
     head(&mut text, "towpath_workers", "Workers, by whether they live.");
     line(&mut text, "towpath_workers", &[("lives", "yes")], living.len() as u64);
     line(&mut text, "towpath_workers", &[("lives", "no")], gone.len() as u64);
+    recent(&mut text, &recent::look(&ctx).await?);
     let of_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, of_type)], text).into_response())
+}
+
+/// What workers have counted over the last whole minutes, in the words of the charts.
+mod recent {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use towpath::core::store::TallyQuery;
+    use towpath::core::tally::{Tally, Width};
+    use towpath::{Kind, Queue, Timestamp};
+
+    use crate::app::Ctx;
+    use crate::problem::Problem;
+
+    /// Over how many minutes: as many as a scrape may be apart, and enough for a quantile.
+    const MINUTES: u32 = 5;
+
+    /// By queue and kind. The minute that is not over is left out, or every scrape would see a dip.
+    pub(super) async fn look(ctx: &Ctx) -> Result<BTreeMap<(Queue, Kind), Tally>, Problem> {
+        let client = &ctx.app.client;
+        let now = client.store().schedules(None, 1).await?.now;
+        let until = Width::Minute.start(now);
+        let over: Duration = Width::Minute.length() * MINUTES;
+        let from = Timestamp::from_micros(until.as_micros() - over.as_micros() as i64);
+        let query = TallyQuery { width: Width::Minute, from, queue: None, kind: None };
+        let mut found: BTreeMap<_, Tally> = BTreeMap::new();
+        for line in client.inspect().tallies(query).await? {
+            if line.at < until {
+                found.entry((line.queue, line.kind)).or_default().merge(&line.tally);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn recent(text: &mut String, found: &BTreeMap<(Queue, Kind), Tally>) {
+    head(text, "towpath_recent_attempts", "Attempts that ended in the last 5 whole minutes.");
+    for ((queue, kind), tally) in found {
+        for (outcome, count) in [("succeeded", tally.succeeded), ("failed", tally.failed)] {
+            let labels = [("queue", queue.as_str()), ("kind", kind.as_str()), ("outcome", outcome)];
+            line(text, "towpath_recent_attempts", &labels, count);
+        }
+    }
+    let waited = "Seconds from enqueue to first start of what started in the last 5 whole minutes.";
+    let ran = "Seconds that attempts took which ended in the last 5 whole minutes.";
+    type Of = fn(&Tally) -> &Spread;
+    let spreads: [(&str, &str, Of); 2] = [
+        ("towpath_recent_wait_seconds", waited, |tally| &tally.wait),
+        ("towpath_recent_run_seconds", ran, |tally| &tally.run),
+    ];
+    for (name, help, of) in spreads {
+        head(text, name, help);
+        for ((queue, kind), tally) in found {
+            for (word, part) in [("0.5", 0.5), ("0.95", 0.95), ("0.99", 0.99)] {
+                if let Some(found) = of(tally).quantile(part) {
+                    let labels = [("queue", queue.as_str()), ("kind", kind.as_str()), ("quantile", word)];
+                    line(text, name, &labels, found.as_secs_f64());
+                }
+            }
+        }
+    }
 }
 
 // Writing to a text cannot fail.
@@ -62,7 +127,7 @@ fn head(text: &mut String, name: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
-fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };

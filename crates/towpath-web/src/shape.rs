@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use towpath::core::builtin::Progress;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
-    JobDetail, JobLine, NodeLine, PauseLine, QueueLine, RunLine, Shown as StoredShown, StateCounts, StopLine, Versions,
-    WorkerLine,
+    JobDetail, JobLine, MarkLine, NodeLine, PauseLine, ProgressLine, QueueLine, RunLine, Shown as StoredShown,
+    StateCounts, StopLine, TagLine, Versions, WorkerLine,
 };
 use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
@@ -171,6 +171,8 @@ pub(crate) struct JobWhole {
     rules: JobRules,
     deadline: Option<String>,
     tags: Vec<String>,
+    progress: Option<ProgressShape>,
+    keeps: Vec<Kept>,
     headers: BTreeMap<String, String>,
     cause: Option<Cause>,
     blocked: Option<Shown>,
@@ -181,7 +183,13 @@ pub(crate) struct JobWhole {
 }
 
 impl JobWhole {
-    pub(crate) fn of(ctx: &Ctx, detail: &JobDetail, attempts: &[AttemptLine], published: Option<&StoredShown>) -> Self {
+    pub(crate) fn of(
+        ctx: &Ctx,
+        detail: &JobDetail,
+        attempts: &[AttemptLine],
+        marks: &[MarkLine],
+        published: Option<&StoredShown>,
+    ) -> Self {
         let kind = &detail.line.kind;
         Self {
             line: Job::of(&detail.line),
@@ -190,6 +198,8 @@ impl JobWhole {
             rules: detail.rules.clone(),
             deadline: instant_of(detail.deadline),
             tags: detail.tags.clone(),
+            progress: detail.progress.as_ref().map(ProgressShape::of),
+            keeps: marks.iter().map(|line| Kept::of(ctx, kind, line)).collect(),
             headers: detail.headers.clone(),
             cause: detail.cause.clone(),
             blocked: text(ctx, kind, Part::Error, detail.blocked.as_deref()),
@@ -198,6 +208,61 @@ impl JobWhole {
             run: detail.run.as_ref().map(|run| Run::of(ctx, kind, run, published)),
             attempts: attempts.iter().map(|line| Attempt::of(ctx, kind, line)).collect(),
         }
+    }
+}
+
+/// How far a job was when it last said so.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProgressShape {
+    fraction: Option<f64>,
+    done: Option<u64>,
+    total: Option<u64>,
+    message: String,
+    attempt: u32,
+    at: Option<String>,
+}
+
+impl ProgressShape {
+    fn of(line: &ProgressLine) -> Self {
+        let said = &line.progress;
+        Self {
+            fraction: said.fraction(),
+            done: (!said.is_part).then_some(said.done),
+            total: said.total.filter(|_| !said.is_part),
+            message: said.message.clone(),
+            attempt: line.attempt,
+            at: instant(line.at),
+        }
+    }
+}
+
+/// What a job keeps across its attempts under a name.
+#[derive(Debug, Serialize)]
+pub(crate) struct Kept {
+    name: String,
+    value: Shown,
+    at: Option<String>,
+}
+
+impl Kept {
+    fn of(ctx: &Ctx, kind: &Kind, line: &MarkLine) -> Self {
+        let value = Shown::of(ctx, kind, Part::Output, &line.mark.value);
+        Self { name: line.mark.name.clone(), value, at: instant(line.at) }
+    }
+}
+
+/// A tag, with how many jobs have it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tag {
+    tag: String,
+    jobs: u64,
+    may_be_more: bool,
+}
+
+impl Tag {
+    pub(crate) fn of(line: &TagLine) -> Self {
+        let may_be_more = line.jobs >= u64::from(towpath::core::limits::TAG_JOBS_COUNTED_MAX);
+        Self { tag: line.tag.clone(), jobs: line.jobs, may_be_more }
     }
 }
 

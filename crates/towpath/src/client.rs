@@ -13,6 +13,7 @@ use towpath_core::{
     Conflict, Due, GraphEnd, GraphId, GraphLimits, Hold, Incarnation, InvalidGraph, JobId, JobRules, KeyHolder, Kind,
     NewAppend, NewGraph, NewJob, Payload, Queue, RetryPolicy, State, Store, StoreError, Timestamp, Unique, UniqueKey,
 };
+use tracing::Instrument;
 
 use crate::branch;
 use crate::error::{Error, OutputError};
@@ -22,6 +23,7 @@ use crate::job::Job;
 use crate::notifier::Notifier;
 use crate::open;
 use crate::random;
+use crate::trace;
 use crate::worker::peers;
 
 mod orders;
@@ -273,9 +275,10 @@ impl Client {
 
     /// Enqueues what the limits of graphs are not to be held against.
     pub(crate) async fn enqueue_judged(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
-        let batch = Enqueue { items };
+        let mut batch = Enqueue { items };
+        let span = trace::enqueue(&mut batch.items);
         batch.check()?;
-        let answer = self.inner.store.enqueue(batch).await?;
+        let answer = self.inner.store.enqueue(batch).instrument(span).await?;
         answer.items.into_iter().map(|item| item.map_err(Error::from)).collect()
     }
 
@@ -496,9 +499,14 @@ impl<J: Job> JobBuilder<'_, J> {
         self.with(|job| job.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok())
     }
 
-    /// Adds a tag.
+    /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds the tag `key=value`.
+    pub fn tag_value(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(|job| job.tags.push(towpath_core::tag::pair(key, value)))
     }
 
     /// Adds a header, which travels with the job to its handler.

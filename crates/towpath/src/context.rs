@@ -1,20 +1,26 @@
 //! What a handler knows of its attempt.
 
+mod kept;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use towpath_core::dispatch::CancelWhy;
-use towpath_core::store::{Claimed, Head, NodeRef, Refusal, Upstream};
-use towpath_core::{JobId, Kind, NewAppend, Payload, PreparedAppend, Queue, Role, StoreError, Timestamp};
+use towpath_core::store::{Claimed, Head, NodeRef, Note, Refusal, Upstream};
+use towpath_core::{JobId, Kind, NewAppend, Payload, PreparedAppend, Progress, Queue, Role, StoreError, Timestamp};
 
 use crate::client::Client;
 use crate::error::{Error, OutputError};
 use crate::failure::Failure;
 use crate::graph::{Existing, GraphAppend};
 use crate::log::Log;
+use crate::notes::Notes;
 use crate::states::{State, States};
+use crate::trace;
+
+pub use kept::Cursor;
 
 /// A handler's attempt: who it is, whether it should stop, what its graph was given and its parents left.
 #[derive(Clone)]
@@ -32,6 +38,8 @@ struct Inner {
     states: States,
     log: Mutex<Log>,
     append: Mutex<Option<NewAppend>>,
+    notes: Notes,
+    kept: OnceCell<kept::Kept>,
 }
 
 /// What a worker tells its handlers while they work.
@@ -40,6 +48,8 @@ pub(crate) struct Signs {
     pub(crate) cancel: watch::Receiver<Option<CancelWhy>>,
     /// Whether the worker shuts down.
     pub(crate) draining: watch::Receiver<bool>,
+    /// Where it writes what the handler says of its job.
+    pub(crate) notes: Notes,
 }
 
 /// Why an attempt should stop.
@@ -71,6 +81,8 @@ impl Context {
                 states,
                 log: Mutex::default(),
                 append: Mutex::default(),
+                notes: signs.notes,
+                kept: OnceCell::new(),
             }),
         }
     }
@@ -145,6 +157,63 @@ impl Context {
         &self.inner.headers
     }
 
+    /// Says how far the job is, for people: a fraction, so many of so many, or words. Costs next to nothing: the newest is
+    /// written about once a second, and what a handler says in its last second before it succeeds is not shown any more. What was
+    /// said last stays with the job until it is pruned.
+    ///
+    /// ```
+    /// # use towpath::{Context, Failure, Progress};
+    /// async fn import(cx: Context) -> Result<(), Failure> {
+    ///     cx.progress(Progress::said("downloads orders.csv"));
+    ///     let rows = 3_000;
+    ///     for row in 0..rows {
+    ///         cx.progress((row, rows));
+    ///     }
+    ///     cx.progress(0.99);
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn progress(&self, progress: impl Into<Progress>) {
+        self.inner.notes.progress(progress.into());
+    }
+
+    /// Gives the job a tag besides those that it has: a label, or `key=value`. On disk when it is answered; twice the same is
+    /// once.
+    ///
+    /// ```
+    /// # use towpath::{Context, Failure};
+    /// async fn import(cx: Context) -> Result<(), Failure> {
+    ///     cx.tag("needs-a-look").await?;
+    ///     cx.tag_value("customer", 7).await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be asked, the claim is lost, the tag is empty or longer than 128 bytes, or the job has 32 tags already.
+    ///
+    /// # Cancel safety
+    /// Dropped, the job has the tag or has not.
+    pub async fn tag(&self, tag: &str) -> Result<(), Failure> {
+        let tags = vec![tag.to_owned()];
+        towpath_core::tag::check(&tags)
+            .map_err(|problem| Failure::permanent(format!("the handler gives its job {problem}")))?;
+        let notes = &self.inner.notes;
+        notes.write(&**self.inner.client.store(), Note { tags, ..Note::new(notes.fence()) }).await
+    }
+
+    /// Gives the job the tag `key=value`, as [`tag`](Self::tag) does.
+    ///
+    /// # Errors
+    /// As [`tag`](Self::tag).
+    pub async fn tag_value(&self, key: &str, value: impl std::fmt::Display) -> Result<(), Failure> {
+        self.tag(&towpath_core::tag::pair(key, value)).await
+    }
+
+    /// What the handler has said and nobody has written, and where it goes.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.inner.notes
+    }
+
     /// Keeps a line with the attempt, to be read in its history. Of more than 64 KiB the head and the tail stay.
     pub fn log(&self, line: &str) {
         self.inner.log.lock().unwrap_or_else(PoisonError::into_inner).line(line);
@@ -195,7 +264,9 @@ impl Context {
     pub(crate) fn take_append(&self) -> Option<PreparedAppend> {
         let held = self.inner.append.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It was checked when it was put there.
-        held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok())
+        let mut append = held.and_then(|new| GraphAppend::check(new, self.inner.client.graph_limits()).ok());
+        append.iter_mut().for_each(trace::appended);
+        append
     }
 
     pub(crate) fn take_log(&self) -> Option<String> {
@@ -300,6 +371,12 @@ impl Context {
             // The worker is gone, and with it the claim.
             Err(_) => Cancellation::Lost,
         }
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("job", &self.inner.head.id).finish_non_exhaustive()
     }
 }
 

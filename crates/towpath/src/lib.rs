@@ -48,6 +48,7 @@ mod intake;
 mod job;
 mod log;
 mod middleware;
+mod notes;
 mod notifier;
 mod open;
 mod random;
@@ -60,6 +61,7 @@ mod states;
 mod stops;
 mod sweep;
 pub mod testing;
+mod trace;
 mod within;
 mod worker;
 
@@ -71,7 +73,7 @@ pub use builtin::ExpressionGate;
 pub use builtin::{Each, EachEnded, ElementEnd, ElementGraph, InnerGraph, InnerOutputs, Ran, Timer, WaitFor};
 pub use bulk::{Bulk, BulkChange, BulkDone};
 pub use client::{Client, JobBuilder, JobHandle};
-pub use context::{Cancellation, Context};
+pub use context::{Cancellation, Context, Cursor};
 pub use durable::{
     Cx, Durable, RunError, RunHandle, Signal, Step, StepCx, StepError, Stream, StreamError, Update, UpdateError,
 };
@@ -100,7 +102,7 @@ pub use towpath_core::{
     Cause, Condition, Conflict, DecodeError, Due, EncodeError, End, FailureMode, Fields, GraphEnd, GraphId,
     GraphLimits, GraphName, GraphProblem, GraphRules, Hold, InvalidGraph, InvalidGraphLimits, InvalidName, JobId,
     JobRules, KeyHolder, Kind, Label, MemoryStore, Need, NewAppend, NewEdge, NewGraph, NewJob, NewNode, NodeName,
-    Payload, Queue, RetryMode, RetryPolicy, RetryRefusal, SkipKind, State as JobState, Store, StoreError,
+    Payload, Progress, Queue, RetryMode, RetryPolicy, RetryRefusal, SkipKind, State as JobState, Store, StoreError,
     StoreErrorKind, Timestamp, Unique, UniqueKey,
 };
 
@@ -119,8 +121,8 @@ pub mod schedule {
 pub mod inspect {
     pub use towpath_core::store::{
         AttemptLine, AttemptOutcome, AuditLine, Census, Counters, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-        GraphStanding, Inspect, JobDetail, JobFilter, JobLine, NodeLine, Page, PauseLine, QueueLine, StopLine,
-        WorkerLine,
+        GraphStanding, Inspect, JobDetail, JobFilter, JobLine, MarkLine, NodeLine, Page, PauseLine, ProgressLine,
+        QueueLine, StopLine, TagLine, TagQuery, WorkerLine,
     };
 }
 

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use towpath_core::{DecodeError, Label, Payload, Report};
+use tracing::Instrument;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -125,7 +126,7 @@ impl Middlewares {
             }
         };
         let runtime = Handle::current();
-        let attempt = runtime.spawn(self.begin(cx, build, Box::pin(handed_over)));
+        let attempt = runtime.spawn(self.begin(cx, build, Box::pin(handed_over)).in_current_span());
         // Without a word the work is not wanted.
         if let Ok(to) = begins.recv() {
             let report = std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked);

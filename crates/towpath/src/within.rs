@@ -9,6 +9,7 @@ use std::future::Future;
 
 use towpath_core::Store;
 use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Placed, Refusal, Signalled, Wake};
+use tracing::Instrument;
 
 use crate::client::{Client, JobBuilder, JobHandle};
 use crate::durable::RunHandle;
@@ -16,6 +17,7 @@ use crate::durable::{SignalBuilder, StartBuilder};
 use crate::error::Error;
 use crate::graph::{Graph, GraphHandle};
 use crate::job::Job;
+use crate::trace;
 
 /// A transaction of an application's, in the database of the store.
 ///
@@ -145,8 +147,10 @@ impl<T: Enlist> Within<'_, T> {
     }
 
     async fn send(&mut self, items: Vec<Item>) -> Result<Vec<Result<Placed, Refusal>>, Error> {
-        let items = items.into_iter().map(|item| self.client.within_limits(item)).collect::<Result<_, _>>()?;
-        let (enqueued, wake) = self.transaction.enqueue(&**self.client.store(), Enqueue { items }).await?;
+        let mut items = items.into_iter().map(|item| self.client.within_limits(item)).collect::<Result<Vec<_>, _>>()?;
+        let span = trace::enqueue(&mut items);
+        let enqueue = self.transaction.enqueue(&**self.client.store(), Enqueue { items });
+        let (enqueued, wake) = enqueue.instrument(span).await?;
         self.add(wake);
         Ok(enqueued.items)
     }

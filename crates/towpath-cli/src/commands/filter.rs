@@ -24,6 +24,9 @@ pub(super) struct FilterArgs {
     /// Only those of this graph.
     #[arg(long, value_name = "GRAPH-ID")]
     graph: Option<GraphId>,
+    /// Only those with this tag, a label or key=value; several must all be there.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
     /// Only runs.
     #[arg(long)]
     runs: bool,
@@ -83,7 +86,8 @@ impl FilterArgs {
     /// With one of the states.
     pub(super) fn of(&self, state: Option<State>) -> JobFilter {
         let shape = if self.runs { JobShape::Run } else { JobShape::Any };
-        JobFilter { state, queue: self.queue.clone(), kind: self.kind.clone(), graph: self.graph, shape }
+        let (queue, kind, tags) = (self.queue.clone(), self.kind.clone(), self.tags.clone());
+        JobFilter { state, queue, kind, graph: self.graph, shape, tags }
     }
 }
 
@@ -94,7 +98,7 @@ impl BulkArgs {
 
     /// Refuses jobs by id and a filter at once, and neither of them.
     pub(super) fn check(&self, ids: usize) -> Result<(), CliError> {
-        let help = "name jobs, or find them with --state, --queue, --kind and --graph";
+        let help = "name jobs, or find them with --state, --queue, --kind, --graph and --tag";
         match (ids, self.is_empty()) {
             (0, true) => Err(CliError::usage("which jobs is not said".to_owned(), help)),
             (0, false) if self.filter.is_empty() => {

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use towpath::core::State;
-use towpath::core::store::{AttemptLine, AttemptOutcome, JobDetail, JobLine, PauseLine, RunLine, Showing, Shown};
+use towpath::core::store::{
+    AttemptLine, AttemptOutcome, JobDetail, JobLine, MarkLine, PauseLine, RunLine, Showing, Shown,
+};
 
 use super::{ViewArgs, find_job, json};
 use crate::commands::journal::{self, Open};
@@ -49,12 +51,13 @@ impl JobCommand {
                 journal::unread(history, client.store().inbox(run.id.clone(), i64::MIN, INBOX_READ).await?)
             }
         };
+        let marks = client.store().marks(detail.line.id).await?;
         let served = Served::look(&client).await?;
         let about = json::About { history: history.as_ref(), published: published.as_ref(), unread: &unread };
         if self.view.json {
-            say::json(&json::job(&detail, &attempts, &about, &served))?;
+            say::json(&json::job(&detail, &attempts, &marks, &about, &served))?;
         } else {
-            print(&detail, &attempts, &served, &location.option());
+            print(&detail, &attempts, &marks, &served, &location.option());
             if let Some(run) = &detail.run {
                 print_run(run, &about, detail.line.parked);
             }
@@ -63,7 +66,7 @@ impl JobCommand {
     }
 }
 
-fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served, store_option: &str) {
+fn print(detail: &JobDetail, attempts: &[AttemptLine], marks: &[MarkLine], served: &Served, store_option: &str) {
     let line = &detail.line;
     let field = |name: &str, value: String| say::line(format_args!("{name:<10}{value}"));
     field("job", line.id.to_string());
@@ -96,6 +99,22 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], served: &Served, store_op
     }
     if let Some(cause) = &detail.cancel {
         field("cancel", cause.to_string());
+    }
+    if let Some(said) = &detail.progress {
+        // What an earlier attempt has said is not how far this one is.
+        let of = if said.attempt == line.counters.attempt {
+            String::new()
+        } else {
+            format!(", of attempt {}", said.attempt)
+        };
+        field("progress", format!("{}{of}, {}", words::short(&said.progress.to_string()), words::instant(said.at)));
+    }
+    if !detail.tags.is_empty() {
+        field("tags", detail.tags.iter().map(|tag| words::short(tag)).collect::<Vec<_>>().join(", "));
+    }
+    for mark in marks {
+        let value = json::payload_text(&mark.mark.value);
+        field("keeps", format!("{} = {}", words::short(&mark.mark.name), words::short(&value)));
     }
     field("attempts", tries(line, attempts));
     field("enqueued", words::instant(line.enqueued_at));

@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use towpath::core::State;
 use towpath::core::store::{
-    AttemptLine, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine, NodeLine, Shown,
+    AttemptLine, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine, MarkLine, NodeLine, ProgressLine,
+    Shown,
 };
 use towpath::core::{Role, SkipKind};
 use towpath::testing::History;
@@ -131,6 +132,7 @@ fn not_taken(line: &InboxLine) -> Value {
 pub(super) fn job(
     detail: &JobDetail,
     attempts: &[AttemptLine],
+    marks: &[MarkLine],
     &About { history, published, unread }: &About<'_>,
     served: &Served,
 ) -> Value {
@@ -140,6 +142,8 @@ pub(super) fn job(
     job["parent"] = json!(detail.rules.parent.as_ref().map(|parent| &parent.run));
     job["deadline"] = json!(instant(detail.deadline));
     job["tags"] = json!(detail.tags);
+    job["progress"] = json!(detail.progress.as_ref().map(progress));
+    job["keeps"] = marks.iter().map(mark).collect();
     job["headers"] = json!(detail.headers);
     job["cause"] = json!(detail.cause);
     job["output"] = detail.output.as_ref().map_or(Value::Null, payload);
@@ -165,6 +169,22 @@ pub(super) fn job(
     });
     job["attempts"] = attempts.iter().map(attempt).collect();
     job
+}
+
+fn mark(line: &MarkLine) -> Value {
+    json!({ "name": line.mark.name, "value": payload(&line.mark.value), "at": words::instant(line.at) })
+}
+
+fn progress(line: &ProgressLine) -> Value {
+    let said = &line.progress;
+    json!({
+        "fraction": said.fraction(),
+        "done": (!said.is_part).then_some(said.done),
+        "total": said.total.filter(|_| !said.is_part),
+        "message": said.message,
+        "attempt": line.attempt,
+        "at": words::instant(line.at),
+    })
 }
 
 fn open(open: &Open) -> Value {

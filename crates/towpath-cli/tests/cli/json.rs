@@ -73,7 +73,7 @@ async fn every_answer_has_the_shape_that_the_reference_shows() {
         })
         .start()
         .unwrap();
-    let long = client.enqueue(&Greet).await.unwrap().id().to_string();
+    let long = client.job(&Greet).tag("urgent").await.unwrap().id().to_string();
     wait_until("it runs", || folder.json(&["queues"])[0]["running"] == 1);
     let report = NewJob::new(Client::new_job_id(), Kind::new("report").unwrap());
     client.schedules().put(Schedule::of("nightly", "@daily", Ok(report)), "ann", "").await.unwrap();

@@ -1,7 +1,7 @@
 //! What operators do to queues and to jobs.
 
 use serde::{Deserialize, Serialize};
-use towpath::{Client, Job};
+use towpath::{Client, Context, Failure, Job, Progress, Worker};
 
 use crate::Folder;
 
@@ -55,6 +55,38 @@ async fn jobs_are_edited_by_name_and_by_filter_and_a_dry_run_changes_nothing() {
     let requeued = folder.json(&["requeue", "--state", "cancelled"]);
     assert_eq!(requeued["changed"], 2);
     assert_eq!(folder.run(&["edit", "nobody", "--priority", "1"]).code, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_found_by_tags_and_a_job_says_how_far_it_is_and_what_it_keeps() {
+    let (folder, client) = folder().await;
+    let handler = |_: Greet, cx: Context| async move {
+        cx.cursor::<u32>("rows").await?.set(&3).await?;
+        cx.tag("seen").await?;
+        cx.progress(Progress::of(3, 12).say("rows"));
+        Err::<(), _>(Failure::permanent("no relay"))
+    };
+    let worker = Worker::builder(&client).queue("mail", 5).handle(handler).start().unwrap();
+    let job = client.job(&Greet).tag_value("customer", 7).await.unwrap().id();
+    let other = client.job(&Greet).tag_value("customer", 8).await.unwrap().id();
+    for job in [job, other] {
+        client.wait(job).await.unwrap();
+    }
+    worker.shutdown().await;
+    let shown = folder.json(&["job", &job.to_string()]);
+    assert_eq!(shown["tags"], serde_json::json!(["customer=7", "seen"]));
+    assert_eq!((&shown["progress"]["fraction"], &shown["progress"]["message"]), (&0.25.into(), &"rows".into()));
+    assert_eq!((&shown["keeps"][0]["name"], &shown["keeps"][0]["value"]), (&"cursor/rows".into(), &3.into()));
+    let text = folder.run(&["job", &job.to_string()]).stdout;
+    for line in ["progress  3 of 12 (25 %): rows, ", "tags      customer=7, seen\n", "keeps     cursor/rows = 3\n"] {
+        assert!(text.contains(line), "{text}");
+    }
+    let found = folder.json(&["jobs", "--tag", "seen", "--tag", "customer=8"]);
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &other.to_string().into()));
+    let tags = folder.run(&["tags", "--prefix", "customer="]);
+    assert_eq!(tags.stdout.lines().count(), 3, "{}", tags.stdout);
+    assert_eq!(folder.json(&["tags"])[2], serde_json::json!({ "tag": "seen", "jobs": 2, "may_be_more": false }));
+    assert_eq!(folder.json(&["requeue", "--tag", "customer=8", "--dry-run"])["matched"], 1);
 }
 
 #[test]

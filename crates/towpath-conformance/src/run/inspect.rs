@@ -144,6 +144,7 @@ impl<S: Subject> Runner<S> {
             queue: args.read("queue", |text| parsed(Queue::new(text)))?,
             kind: args.read("kind", |text| parsed(Kind::new(text)))?,
             graph: args.raw("graph").map(|name| self.names.graph(&name)),
+            tags: args.list("tags").unwrap_or_default(),
             shape: if args.flag("runs") { JobShape::Run } else { JobShape::Any },
         };
         let page = self.read_page(&mut args)?;

@@ -2,7 +2,7 @@
 
 mod within;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -108,6 +108,10 @@ impl PreparedGraph {
         }
         self
     }
+    /// Gives these headers to every node that has none of them; `end` is not performed by anybody.
+    pub(crate) fn carry(&mut self, headers: &BTreeMap<String, String>) {
+        self.nodes.iter_mut().filter(|node| !node.role.has(Role::END)).for_each(|node| node.job.carry(headers));
+    }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
@@ -177,6 +181,10 @@ impl PreparedAppend {
     /// The graph that grows.
     pub fn graph(&self) -> GraphId {
         self.graph
+    }
+    /// Gives these headers to every node that has none of them.
+    pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
+        self.nodes.iter_mut().for_each(|node| node.job.carry(headers));
     }
     /// The new nodes, without `end`.
     pub fn nodes(&self) -> &[PreparedNode] {

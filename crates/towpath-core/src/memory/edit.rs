@@ -47,6 +47,8 @@ impl Transaction<'_> {
         row.new.priority = priority.unwrap_or(row.new.priority);
         if let Some(input) = input {
             row.new.input = input;
+            // What was kept was made of the input before.
+            self.tables.forget_marks(job);
         }
     }
 }

@@ -207,6 +207,7 @@ impl Transaction<'_> {
             self.tables.run_by_id.insert(id.clone(), key);
             self.tables.run.insert(key, RunRow { id: id.clone(), chapter: 1, entries: 0, paused: None, origin: None });
         }
+        self.tables.put_tags(key, new.tags.iter().cloned());
         self.tables.job_by_id.insert(new.id, key);
         self.tables.job.insert(key, JobRow { new, lane, enqueued_at: self.now, parents });
     }

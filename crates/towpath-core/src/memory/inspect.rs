@@ -10,7 +10,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    StreamHead, TallyLine, TallyQuery, VersionLine, WorkerLine,
+    StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -56,6 +56,10 @@ impl Inspect for MemoryStore {
 
     fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
         Box::pin(async move { self.read("list tallies", |tables| tables.tallies(&query)) })
+    }
+
+    fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>> {
+        Box::pin(async move { self.read("list tags", |tables| tables.tag_lines(&query)) })
     }
 
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
@@ -110,6 +114,12 @@ impl Tables {
         })
     }
 
+    /// Those that it was given, then those that were added.
+    fn all_tags(&self, key: Key, given: &[String]) -> Vec<String> {
+        let added = self.tags_of(key).filter(|tag| !given.iter().any(|given| given == tag));
+        given.iter().cloned().chain(added.map(str::to_owned)).collect()
+    }
+
     fn is_parked(&self, key: Key) -> bool {
         let due = self.later_by_job.get(&key);
         due.and_then(|due| self.later.get(&(*due, key))).is_some_and(|row| row.parked)
@@ -125,7 +135,8 @@ impl Tables {
             input: new.input.clone(),
             rules: new.rules.clone(),
             deadline: new.deadline,
-            tags: new.tags.clone(),
+            tags: self.all_tags(key, &new.tags),
+            progress: self.progress.get(&key).cloned(),
             headers: new.headers.clone(),
             cause: self.ended.get(&key).and_then(|row| row.cause.clone()),
             output: self.output.get(&key).cloned(),
@@ -150,13 +161,14 @@ impl Tables {
                 && filter.queue.as_ref().is_none_or(|queue| line.queue == *queue)
                 && (filter.shape == JobShape::Any || self.run.contains_key(&line.key))
                 && filter.kind.as_ref().is_none_or(|kind| line.kind == *kind)
+                && filter.tags.iter().all(|tag| self.tag.contains(&(line.key, tag.clone())))
                 && filter.graph.is_none_or(|graph| line.node.as_ref().is_some_and(|node| node.graph == graph))
         });
         lines.take(length(page)).collect()
     }
 
     /// Whether a job is shown: not a node of a graph that is being deleted.
-    fn is_visible(&self, job: Key) -> bool {
+    pub(super) fn is_visible(&self, job: Key) -> bool {
         self.stop_of(job) != Some(StopReason::Prune)
     }
 
@@ -376,6 +388,7 @@ impl Tables {
             undos: self.undo.len() as u64,
             keys: self.unique.len() as u64,
             shown: (self.shown.len() + self.stream.values().map(Vec::len).sum::<usize>()) as u64,
+            notes: (self.progress.len() + self.tag.len() + self.mark.len()) as u64,
         }
     }
 }

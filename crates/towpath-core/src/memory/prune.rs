@@ -77,6 +77,7 @@ impl Transaction<'_> {
             tables.job_by_id.remove(&row.new.id);
         }
         tables.output.remove(&job);
+        tables.forget_notes(job);
         let attempts: Vec<u32> = tables.attempts_of(job).map(|(number, _)| number).collect();
         for number in attempts {
             tables.attempt.remove(&(job, number));

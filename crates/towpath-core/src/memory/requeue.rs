@@ -29,6 +29,7 @@ impl Transaction<'_> {
         self.leave_end(job);
         if let (Some(row), Some(input)) = (self.tables.job.get_mut(&job), input) {
             row.new.input = input;
+            self.tables.forget_marks(job);
         }
         self.make_ready(job, Counters { attempt: counters.attempt, failures: 0, crashes: 0 });
         Changed::Requeued
@@ -43,6 +44,10 @@ impl Transaction<'_> {
             tables.prune_at.remove(&(at, job));
         }
         tables.output.remove(&job);
+        // What has succeeded and is to be done once more begins anew.
+        if ended.end == End::Succeeded {
+            tables.forget_marks(job);
+        }
         let Some(row) = tables.job.get_mut(&job) else { return };
         row.new.deadline = row.new.deadline.filter(|at| *at > self.now);
         if let Some(at) = row.new.deadline {

@@ -11,7 +11,8 @@ use crate::name::{GraphName, Kind, Label, NodeName, Queue, RunId, ScheduleName, 
 use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{
-    AttemptOutcome, Counters, ForkedFrom, HostId, NodeRef, PauseLine, Served, Settled, Shown, StopLine, Versions,
+    AttemptOutcome, Counters, ForkedFrom, HostId, MarkLine, NodeRef, PauseLine, ProgressLine, Served, Settled, Shown,
+    StopLine, Versions,
 };
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
@@ -50,6 +51,11 @@ pub(super) struct Tables {
     pub(super) prune_at: BTreeSet<(Timestamp, Key)>,
     pub(super) output: BTreeMap<Key, Payload>,
     pub(super) attempt: BTreeMap<(Key, u32), AttemptRow>,
+
+    pub(super) progress: BTreeMap<Key, ProgressLine>,
+    pub(super) tag: BTreeSet<(Key, String)>,
+    pub(super) tagged: BTreeSet<(String, Key)>,
+    pub(super) mark: BTreeMap<(Key, String), MarkLine>,
 
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,

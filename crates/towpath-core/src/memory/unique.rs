@@ -93,6 +93,7 @@ impl Transaction<'_> {
         let due = self.tables.later_by_job.get(&old).copied();
         let Some(counters) = self.take_idle(old) else { return false };
         let Some(row) = self.tables.job.remove(&old) else { return false };
+        self.tables.forget_notes(old);
         if let Some(deadline) = row.new.deadline {
             self.tables.deadline.remove(&(deadline, old));
         }

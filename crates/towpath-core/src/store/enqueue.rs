@@ -1,5 +1,7 @@
 //! What is enqueued and what the store answers.
 
+use std::collections::BTreeMap;
+
 use crate::graph::{PreparedAppend, PreparedGraph};
 use crate::id::{GraphId, JobId};
 use crate::job::NewJob;
@@ -45,6 +47,16 @@ impl Item {
             Self::Graph(graph) => graph.bytes(),
             Self::Append(append) => append.bytes(),
             Self::Start(start) => start.bytes(),
+        }
+    }
+
+    /// Gives these headers to every job of it that has none of them, and has room for all.
+    pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
+        match self {
+            Self::Job(job) => job.carry(headers),
+            Self::Graph(graph) => graph.carry(headers),
+            Self::Append(append) => append.carry(headers),
+            Self::Start(start) => start.job.carry(headers),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::rules::JobRules;
 use crate::tally::{Tally, Width};
 use crate::time::Timestamp;
 
+use super::note::ProgressLine;
 use super::served::Versions;
 use super::show::StreamHead;
 use super::start::ForkedFrom;
@@ -50,6 +51,10 @@ pub trait Inspect: Send + Sync {
     /// Graphs, newest first.
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>>;
 
+    /// Tags that jobs have, by their text, each with how many jobs have it: those that begin with `prefix`, after `after`; at
+    /// most `limit`, and at most [`TAGS_LISTED_MAX`](crate::limits::TAGS_LISTED_MAX).
+    fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>>;
+
     /// Queues with live work, and those that are paused, by name.
     fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
 
@@ -85,6 +90,26 @@ pub struct TallyQuery {
     pub queue: Option<Queue>,
     /// Of this kind.
     pub kind: Option<Kind>,
+}
+
+/// Which tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TagQuery {
+    /// Those that begin so: `customer=` lists the values of a key.
+    pub prefix: String,
+    /// Those behind this one.
+    pub after: Option<String>,
+    /// Most lines. Clamped to 1 to 100.
+    pub limit: u32,
+}
+
+/// A tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagLine {
+    /// Its text.
+    pub tag: String,
+    /// How many jobs have it, counted up to [`TAG_JOBS_COUNTED_MAX`](crate::limits::TAG_JOBS_COUNTED_MAX).
+    pub jobs: u64,
 }
 
 /// What was counted of one kind in one queue.
@@ -128,6 +153,8 @@ pub struct JobFilter {
     pub graph: Option<GraphId>,
     /// Of this shape.
     pub shape: JobShape,
+    /// With all of these tags.
+    pub tags: Vec<String>,
 }
 
 /// What a job is besides.
@@ -273,8 +300,10 @@ pub struct JobDetail {
     pub rules: JobRules,
     /// By when it must have ended.
     pub deadline: Option<Timestamp>,
-    /// Its tags.
+    /// Its tags: those that it was given, then those that its handlers have added, by their text.
     pub tags: Vec<String>,
+    /// How far it was when a handler last said so.
+    pub progress: Option<ProgressLine>,
     /// What travels with it.
     pub headers: BTreeMap<String, String>,
     /// Why it ended.
@@ -588,4 +617,6 @@ pub struct Census {
     pub keys: u64,
     /// Rows of what runs show.
     pub shown: u64,
+    /// Rows of what handlers have said of their jobs: how far they are, tags and marks.
+    pub notes: u64,
 }

@@ -8,7 +8,7 @@ use crate::payload::Payload;
 
 use super::show::Showing;
 
-/// A piece of a run that is done inside the store's own database.
+/// A piece of a run, or of a plain job, that is done inside the store's own database.
 pub struct Transact {
     /// The claim under which it is done. A stale one does nothing.
     pub fence: Fence,
@@ -16,6 +16,8 @@ pub struct Transact {
     pub journal: Vec<Payload>,
     /// What the run shows with it.
     pub shows: Vec<Showing>,
+    /// Of a plain job, which has no journal: the mark under which the line is kept, if the rows are. Of a run `None`.
+    pub mark: Option<String>,
     /// What to do, of the type that the store names: [`MemoryBody`] for the one in memory.
     pub body: Box<dyn Any + Send>,
 }
@@ -29,9 +31,9 @@ impl fmt::Debug for Transact {
 /// How such a piece ends.
 #[derive(Clone, Debug)]
 pub struct TxEnd {
-    /// What becomes of the application's rows. The line is written in either case.
+    /// What becomes of the application's rows. The line of a journal is written in either case, a mark only with the rows.
     pub rows: Rows,
-    /// The line of the journal that says what it came to.
+    /// The line of the journal that says what it came to, or the mark of a plain job.
     pub line: Payload,
 }
 

@@ -4,8 +4,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
-use towpath::core::store::{JobLine, JobShape};
-use towpath::core::{Label, ScheduleName};
+use towpath::core::store::{JobLine, JobShape, TagQuery};
+use towpath::core::{Label, ScheduleName, limits};
 use towpath::inspect::JobDetail;
 
 use super::json;
@@ -19,7 +19,7 @@ use crate::shape::schedule::Schedule;
 use crate::shape::stream::{Stream, StreamLine};
 use crate::shape::tally::Figures;
 use crate::shape::version::Version;
-use crate::shape::{Audit, Counts, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Worker};
+use crate::shape::{Audit, Counts, Graph, GraphWhole, Job, JobWhole, List, QueueShape, Signal, Tag, Worker};
 
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -34,6 +34,15 @@ pub(super) struct JobsQuery {
     queue: String,
     kind: String,
     graph: String,
+    tag: String,
+    after: String,
+    limit: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TagsQuery {
+    prefix: String,
     after: String,
     limit: String,
 }
@@ -46,9 +55,10 @@ pub(super) async fn counts(ctx: Ctx) -> Result<Response, Problem> {
 }
 
 pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
-    let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
+    let JobsQuery { state, queue, kind, graph, tag, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
-    let (lines, next) = list_jobs(&ctx, &JobQuery { state, queue, kind, graph, shape: JobShape::Any }, &page).await?;
+    let (lines, next) =
+        list_jobs(&ctx, &JobQuery { state, queue, kind, graph, tag, shape: JobShape::Any }, &page).await?;
     Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
 }
 
@@ -93,11 +103,20 @@ pub(super) async fn schedule(ctx: Ctx, Path(name): Path<String>) -> Result<Respo
 }
 
 pub(super) async fn runs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
-    let JobsQuery { state, queue, kind, graph, after, limit } = asked(query)?;
+    let JobsQuery { state, queue, kind, graph, tag, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
-    let which = JobQuery { state, queue, kind, graph, shape: JobShape::Run };
+    let which = JobQuery { state, queue, kind, graph, tag, shape: JobShape::Run };
     let (lines, next) = list_jobs(&ctx, &which, &page).await?;
     Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
+}
+
+pub(super) async fn tags(ctx: Ctx, query: Asked<TagsQuery>) -> Result<Response, Problem> {
+    let TagsQuery { prefix, after, limit } = asked(query)?;
+    let limit = NamedQuery { limit, ..NamedQuery::default() }.limit()?.min(limits::TAGS_LISTED_MAX);
+    let query = TagQuery { prefix, after: (!after.is_empty()).then_some(after), limit };
+    let lines = ctx.app.client.inspect().tags(query).await?;
+    let next = next_name(&lines, limit, |line| &line.tag);
+    Ok(json(&List { items: lines.iter().map(Tag::of).collect(), next }))
 }
 
 pub(super) async fn job(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Problem> {
@@ -108,7 +127,8 @@ pub(super) async fn job(ctx: Ctx, Path(id): Path<String>) -> Result<Response, Pr
 async fn whole(ctx: &Ctx, detail: &JobDetail) -> Result<Response, Problem> {
     let attempts = ctx.app.client.inspect().attempts(detail.line.id).await?;
     let published = look::published(&ctx.app.client, detail).await?;
-    Ok(json(&JobWhole::of(ctx, detail, &attempts, published.as_ref())))
+    let marks = ctx.app.client.store().marks(detail.line.id).await?;
+    Ok(json(&JobWhole::of(ctx, detail, &attempts, &marks, published.as_ref())))
 }
 
 pub(super) async fn queues(ctx: Ctx) -> Result<Response, Problem> {

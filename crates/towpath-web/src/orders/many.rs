@@ -153,8 +153,8 @@ async fn apply(ctx: &Ctx, changes: Vec<Change>, reason: &str) -> Result<usize, P
 
 /// The filters, which must say something: all jobs at once are nobody's wish.
 fn filters(query: &JobQuery) -> Result<Vec<JobFilter>, Problem> {
-    if [&query.state, &query.queue, &query.kind, &query.graph].iter().all(|text| text.is_empty()) {
-        return Err(Problem::invalid("the filter says nothing").help("name a state, a queue, a kind or a graph"));
+    if [&query.state, &query.queue, &query.kind, &query.graph, &query.tag].iter().all(|text| text.is_empty()) {
+        return Err(Problem::invalid("the filter says nothing").help("name a state, a queue, a kind, a graph or a tag"));
     }
     query.filters()
 }

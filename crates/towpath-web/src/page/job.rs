@@ -49,6 +49,7 @@ pub(super) async fn page(
         }
         (act::done(&query.done))
         (trouble(&ctx, &detail, is_served))
+        (progress(&detail))
         div.cols {
             section.card { h2 { "Facts" } (facts(&ctx, &detail, holds.as_ref())) }
             section.card { h2 { "Life" } (life(&detail, &attempts)) }
@@ -89,6 +90,25 @@ fn trouble(ctx: &Ctx, detail: &JobDetail, is_served: bool) -> Markup {
     }
 }
 
+/// How far it is, with a bar where it has said so.
+fn progress(detail: &JobDetail) -> Markup {
+    let Some(said) = &detail.progress else { return html! {} };
+    html! {
+        section.card {
+            h2 { "Progress" }
+            @if let Some(fraction) = said.progress.fraction() {
+                progress aria-label="Progress" max="1" value=(fraction) {}
+                " "
+            }
+            span { (said.progress) }
+            p.dim.small {
+                "Said " (when::ago(said.at))
+                @if said.attempt != detail.line.counters.attempt { " by attempt " (said.attempt) }
+            }
+        }
+    }
+}
+
 fn facts(ctx: &Ctx, detail: &JobDetail, holds: Option<&Holds>) -> Markup {
     let line = &detail.line;
     let rules = &detail.rules;
@@ -105,7 +125,7 @@ fn facts(ctx: &Ctx, detail: &JobDetail, holds: Option<&Holds>) -> Markup {
             @if let Some(timeout) = rules.timeout() { dt { "Timeout" } dd { (when::duration(timeout)) " an attempt" } }
             @if line.counters.crashes > 0 { dt { "Crashes" } dd { (line.counters.crashes) " in a row, quarantined at " (rules.crash_limit) } }
             @if let Some(worker) = detail.worker { dt { "Worker" } dd.mono { (worker) } }
-            @if !detail.tags.is_empty() { dt { "Tags" } dd { @for tag in &detail.tags { span.tag { (tag) } } } }
+            @if !detail.tags.is_empty() { dt { "Tags" } dd { @for tag in &detail.tags { a.tag href=(ctx.base.query(&["jobs"], &[("tag", tag)])) { (tag) } } } }
             @for (name, value) in &detail.headers { dt { (name) } dd.mono { (value) } }
         }
     }

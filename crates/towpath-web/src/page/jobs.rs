@@ -8,13 +8,16 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use towpath::core::store::JobLine;
+use towpath::core::store::{JobLine, TagLine, TagQuery};
 
 use super::{Page, act, badge, empty, many, pager, when};
 use crate::api::read::{asked, list_jobs};
 use crate::app::Ctx;
 use crate::look::{JobQuery, PageQuery, STATE_WORDS, Workers};
 use crate::problem::Problem;
+
+/// Tags that the filter suggests.
+const TAGS_SUGGESTED: u32 = 50;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -23,19 +26,21 @@ pub(super) struct ListQuery {
     pub(super) queue: String,
     pub(super) kind: String,
     pub(super) graph: String,
+    pub(super) tag: String,
     pub(super) after: String,
     pub(super) done: String,
 }
 
 impl ListQuery {
     pub(super) fn which(&self) -> JobQuery {
-        let Self { state, queue, kind, graph, .. } = self.clone();
-        JobQuery { state, queue, kind, graph, ..JobQuery::default() }
+        let Self { state, queue, kind, graph, tag, .. } = self.clone();
+        JobQuery { state, queue, kind, graph, tag, ..JobQuery::default() }
     }
 
     /// Its pairs, for links to the same jobs.
-    pub(super) fn pairs(&self) -> [(&'static str, &str); 4] {
-        [("state", &self.state), ("queue", &self.queue), ("kind", &self.kind), ("graph", &self.graph)]
+    pub(super) fn pairs(&self) -> [(&'static str, &str); 5] {
+        let (queue, kind) = (("queue", self.queue.as_str()), ("kind", self.kind.as_str()));
+        [("state", &self.state), queue, kind, ("graph", &self.graph), ("tag", &self.tag)]
     }
 
     pub(super) fn is_filtered(&self) -> bool {
@@ -59,6 +64,7 @@ pub(super) async fn page(
         state => format!("Jobs, {state}"),
     };
     let workers = Workers::look(&ctx.app.client).await?;
+    let tags = ctx.app.client.inspect().tags(TagQuery { limit: TAGS_SUGGESTED, ..TagQuery::default() }).await?;
     let possible = many::possible(&ctx, &query);
     let body = html! {
         div.head {
@@ -68,7 +74,7 @@ pub(super) async fn page(
             }
         }
         (act::done(&query.done))
-        (filters(&ctx, &query, &workers))
+        (filters(&ctx, &query, &workers, &tags))
         section.card {
             @if lines.is_empty() {
                 @if query.is_filtered() { (empty("No job is like that.", "Leave a filter out, or look at what has been pruned: ended jobs are kept as long as their retention says.")) }
@@ -80,7 +86,7 @@ pub(super) async fn page(
     Ok(Page::new(title, "Jobs", body).answer(&ctx, &headers))
 }
 
-fn filters(ctx: &Ctx, query: &ListQuery, workers: &Workers) -> Markup {
+fn filters(ctx: &Ctx, query: &ListQuery, workers: &Workers, tags: &[TagLine]) -> Markup {
     let queues: BTreeSet<&str> = workers.queues().collect();
     html! {
         form.filters action=(ctx.base.to(&["jobs"])) role="search" aria-label="Filters" {
@@ -92,6 +98,8 @@ fn filters(ctx: &Ctx, query: &ListQuery, workers: &Workers) -> Markup {
             }
             label { "Kind" input name="kind" value=(query.kind) maxlength="64" placeholder="any" list="kinds"; }
             label { "Queue" input name="queue" value=(query.queue) maxlength="64" placeholder="any" list="queues"; }
+            label { "Tag" input name="tag" value=(query.tag) maxlength="1024" placeholder="any" list="tags"; }
+            datalist #tags { @for line in tags { option value=(line.tag) { (line.tag) " (" (line.jobs) ")" } } }
             @if !query.graph.is_empty() { label { "Graph" input name="graph" value=(query.graph) maxlength="36"; } }
             datalist #kinds { @for kind in workers.kinds() { option value=(kind) {} } }
             datalist #queues { @for queue in &queues { option value=(queue) {} } }

@@ -25,6 +25,7 @@ pub(super) struct Many {
     queue: String,
     kind: String,
     graph: String,
+    tag: String,
     reason: String,
     /// The key up to which jobs were counted: what came later is not meant.
     upto: String,
@@ -32,12 +33,13 @@ pub(super) struct Many {
 
 impl Many {
     fn which(&self) -> ListQuery {
-        let Self { state, queue, kind, graph, .. } = self;
+        let Self { state, queue, kind, graph, tag, .. } = self;
         ListQuery {
             state: state.clone(),
             queue: queue.clone(),
             kind: kind.clone(),
             graph: graph.clone(),
+            tag: tag.clone(),
             ..ListQuery::default()
         }
     }

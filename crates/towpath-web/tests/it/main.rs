@@ -4,8 +4,10 @@
 
 mod again;
 mod api;
+mod blocked;
 mod charts;
 mod gate;
+mod notes;
 mod pages;
 mod site;
 mod steer;

@@ -1,8 +1,11 @@
 //! Pages without a browser: where they link to, what they hide, and what a second look costs.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
-use towpath::Client;
+use towpath::core::tally::{Counted, Record, Tally};
+use towpath::{Client, Kind, Queue};
 use towpath_web::WebOptions;
 
 use crate::site::Site;
@@ -103,13 +106,27 @@ async fn an_id_of_anything_leads_to_it() {
 async fn metrics_tell_how_the_store_stands() {
     let client = stores::memory().client;
     client.enqueue(&Nobody { big: 1 }).await.unwrap();
+    let mut tally = Tally::default();
+    tally.ended(Counted::Succeeded, Duration::from_secs(2));
+    tally.ended(Counted::Failed, Duration::from_secs(2));
+    let now = client.store().schedules(None, 1).await.unwrap().now;
+    // One in the minutes that are told of, one before.
+    let at = [3, 30].map(|minutes| now - Duration::from_secs(60 * minutes));
+    let record =
+        |at| Record { at, queue: Queue::new("mail").unwrap(), kind: Kind::new("send").unwrap(), tally: tally.clone() };
+    client.store().record(at.map(record).into()).await.unwrap();
     let text = Site::new(&client, WebOptions::default()).get("/metrics").await.body;
+    let ran = "towpath_recent_run_seconds{queue=\"mail\",kind=\"send\",quantile=\"0.5\"} ";
+    let ran = text.lines().find_map(|line| line.strip_prefix(ran)).unwrap_or_else(|| panic!("{text}"));
+    assert!((1.3..=3.0).contains(&ran.parse::<f64>().unwrap()), "{ran}");
     for line in [
         "towpath_jobs{state=\"ready\"} 1",
         "towpath_queue_jobs{queue=\"lonely\",state=\"ready\"} 1",
         "towpath_queue_workers{queue=\"lonely\"} 0",
         "towpath_counters_repaired 0",
         "towpath_workers{lives=\"yes\"} 0",
+        "towpath_recent_attempts{queue=\"mail\",kind=\"send\",outcome=\"succeeded\"} 1",
+        "towpath_recent_attempts{queue=\"mail\",kind=\"send\",outcome=\"failed\"} 1",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }

@@ -205,6 +205,7 @@ mod schema {
             "string" => value.is_string(),
             "boolean" => value.is_boolean(),
             "integer" => value.is_i64() || value.is_u64(),
+            "number" => value.is_number(),
             "array" => value.is_array(),
             "object" => value.is_object(),
             other => panic!("no type {other}"),

@@ -18,6 +18,7 @@ use towpath_core::store::{
 use towpath_core::{
     Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
+use tracing::Instrument;
 
 use super::function::Durable;
 use super::signal::Signal;
@@ -25,6 +26,7 @@ use crate::client::Client;
 use crate::error::{Error, OutputError};
 use crate::held::Holds;
 use crate::random;
+use crate::trace;
 
 /// A run that was started, by id; the types say how it ends.
 pub struct RunHandle<O, E> {
@@ -386,9 +388,14 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.rules.crash_limit = limit)
     }
 
-    /// Adds a tag.
+    /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds the tag `key=value`.
+    pub fn tag_value(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(|job| job.tags.push(towpath_core::tag::pair(key, value)))
     }
 
     /// Refuses to start if a run of this id is there, instead of answering it. Nothing is sent to that either.
@@ -475,7 +482,9 @@ impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
         Box::pin(async move {
             let client = self.client;
             let (item, started) = self.into_parts()?;
-            let placed = client.store().enqueue(Enqueue::one(item)).await?;
+            let mut batch = Enqueue::one(item);
+            let span = trace::enqueue(&mut batch.items);
+            let placed = client.store().enqueue(batch).instrument(span).await?;
             started.handle(placed.items.into_iter().next())
         })
     }

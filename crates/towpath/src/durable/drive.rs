@@ -16,12 +16,15 @@ use towpath_core::dispatch::CancelWhy;
 use towpath_core::replay::{Command, Entry, Ident, Interrupt, Live, Pass, Pos, Unfit, seed_of};
 use towpath_core::store::{CancelNote, Claimed, RunHead, Settled, Showing};
 use towpath_core::{Cause, Fence, Payload, Report, Retry, RunCommit, StoreError, Timestamp, limits};
+use tracing::Instrument;
 
 use super::frame::{self, How, RunEnd};
 use super::function::Erased;
 use super::step::{self, Attempted, BoxFuture, StepCx, StepWork};
 use crate::client::Client;
+use crate::notes::Notes;
 use crate::states::States;
+use crate::trace;
 use crate::worker::Message;
 
 /// What a driver needs of its worker.
@@ -43,6 +46,8 @@ pub(crate) struct Drive {
 pub(crate) struct Commits {
     pub(crate) fence: Fence,
     pub(crate) outbox: mpsc::UnboundedSender<Message>,
+    /// Where its steps say how far they are.
+    pub(crate) notes: Notes,
 }
 
 /// A pause shorter than this is not worth a park.
@@ -495,8 +500,11 @@ impl Driver {
     fn begin(&self, pos: Pos, running: &Running) -> BoxFuture<Attempted> {
         let key = format!("{}/{}/{}", self.run.id, self.keyed, pos);
         let (client, states, lines) = (self.client.clone(), self.states.clone(), self.lines.0.clone());
-        let cx = StepCx::new(client, states, key.into(), running.failures + 1, lines);
-        running.work.attempt(cx)
+        let notes = Some(self.commits.notes.clone());
+        let cx = StepCx::new(client, states, key.into(), running.failures + 1, lines, notes);
+        let span = trace::step(&running.ident, running.failures + 1);
+        let attempt = running.work.attempt(cx);
+        if span.is_disabled() { attempt } else { Box::pin(attempt.instrument(span)) }
     }
 
     fn spawn(&mut self, pos: Pos, running: Running, attempt: BoxFuture<Attempted>) {

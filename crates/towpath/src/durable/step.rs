@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use towpath_core::replay::Outcome;
 use towpath_core::store::{Rows, Showing};
-use towpath_core::{JobId, Payload, RetryPolicy, defaults, limits};
+use towpath_core::{JobId, Payload, Progress, RetryPolicy, defaults, limits};
 
 use super::function::check_name;
 use super::transact::Judge;
 use crate::client::Client;
 use crate::failure::Failure;
+use crate::notes::Notes;
 use crate::states::{NeededState, State, States};
 
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -202,6 +203,8 @@ pub struct StepCx {
     key: Arc<str>,
     attempt: u32,
     pub(super) lines: mpsc::Sender<Showing>,
+    /// Outside of a worker nobody hears how far it is.
+    notes: Option<Notes>,
 }
 
 impl StepCx {
@@ -211,8 +214,17 @@ impl StepCx {
         key: Arc<str>,
         attempt: u32,
         lines: mpsc::Sender<Showing>,
+        notes: Option<Notes>,
     ) -> Self {
-        Self { client, states, key, attempt, lines }
+        Self { client, states, key, attempt, lines, notes }
+    }
+
+    /// Says how far the run is with this step, for people, as [`Context::progress`](crate::Context::progress) does for a job. The
+    /// newest counts, of whichever of the run's steps.
+    pub fn progress(&self, progress: impl Into<Progress>) {
+        if let Some(notes) = &self.notes {
+            notes.progress(progress.into());
+        }
     }
 
     /// The number of this attempt, from 1.

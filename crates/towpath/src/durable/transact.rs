@@ -120,6 +120,13 @@ impl<K, I, O, E> TxStep<K, I, O, E> {
         Self { name, policy: Policy::DEFAULT, run, retry_if: None }
     }
 
+    /// The same step under another name.
+    pub const fn named(mut self, name: &'static str) -> Self {
+        check_name(name);
+        self.name = name;
+        self
+    }
+
     /// Sets its version (1).
     pub const fn version(mut self, version: u16) -> Self {
         self.policy.version = version;
@@ -151,6 +158,11 @@ impl<K, I, O, E> TxStep<K, I, O, E> {
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Its work as the store takes it, for one attempt of a job.
+    pub(crate) fn body(self, input: I, finish: Finish<O, E>) -> Box<dyn Any + Send> {
+        self.run.body(input, self.policy.timeout.unwrap_or(LIMIT), finish)
     }
 }
 

@@ -229,9 +229,14 @@ impl<'g, J> Node<'g, J> {
         self.with(|job| job.rules.timeout_us = u64::try_from(timeout.as_micros()).ok())
     }
 
-    /// Adds a tag.
+    /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
+    }
+
+    /// Adds the tag `key=value`.
+    pub fn tag_value(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(|job| job.tags.push(towpath_core::tag::pair(key, value)))
     }
 
     /// Adds a header, which travels with the job to its handler. The last one of a name holds.

@@ -18,6 +18,7 @@ use crate::client::{Client, new_job};
 use crate::failure::Failure;
 use crate::host;
 use crate::job::Job;
+use crate::notes::Notebook;
 use crate::random;
 use crate::registry::{Handlers, InvalidRegistry};
 use crate::retry;
@@ -386,6 +387,7 @@ impl Harness {
             build: self.handlers.build,
             clock: (self.now, Instant::now()),
             draining: self.draining.subscribe(),
+            notebook: Notebook::default(),
             bell: Arc::new(Notify::new()),
         };
         (Attempt::start(handler, claimed, around, outbox), messages)

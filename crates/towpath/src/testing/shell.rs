@@ -414,7 +414,7 @@ impl<'p> Shell<'p> {
                 let key = format!("test/1/{pos}").into();
                 let (client, states) = (self.plan.client.clone(), self.plan.states.clone());
                 let (lines, mut written) = mpsc::channel(1);
-                let cx = StepCx::new(client, states, key, step.failures + 1, lines);
+                let cx = StepCx::new(client, states, key, step.failures + 1, lines, None);
                 let all = async {
                     let mut all = Vec::new();
                     while let Some(line) = written.recv().await {

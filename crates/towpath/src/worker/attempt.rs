@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
 use towpath_core::{Fence, Report, RunId, Timestamp};
+use tracing::{Instrument, Span};
 
 use super::failed::{FailedAttempt, Subject};
 use super::pump::Message;
@@ -18,7 +19,9 @@ use crate::client::Client;
 use crate::context::{Context, Signs};
 use crate::durable::{Commits, Drive};
 use crate::handler::Erased;
+use crate::notes::{self, Notebook};
 use crate::states::States;
+use crate::trace;
 
 /// What every attempt of a worker is given.
 pub(crate) struct Around {
@@ -28,6 +31,8 @@ pub(crate) struct Around {
     /// The store's clock as last seen, and when.
     pub(crate) clock: (Timestamp, Instant),
     pub(crate) draining: watch::Receiver<bool>,
+    /// Where handlers say how far they are.
+    pub(crate) notebook: Notebook,
     /// Rung when a signal comes for the run.
     pub(crate) bell: Arc<Notify>,
 }
@@ -48,13 +53,16 @@ impl Attempt {
         around: Around,
         messages: mpsc::UnboundedSender<Message>,
     ) -> Self {
-        let Around { client, states, build, clock, draining, bell } = around;
+        let Around { client, states, build, clock, draining, notebook, bell } = around;
         let (cancel, cancelled) = watch::channel(None);
-        let cx = Context::new(&claimed, Signs { cancel: cancelled, draining }, client.clone(), states.clone());
+        let notes = notebook.page(claimed.head.fence);
+        let signs = Signs { cancel: cancelled, draining, notes: notes.clone() };
+        let cx = Context::new(&claimed, signs, client.clone(), states.clone());
         let run = claimed.run.as_ref().map(|run| run.id.clone());
         let subject = Subject::of(&claimed.head);
         let logged = cx.clone();
         let done = Done { fence: claimed.head.fence, messages, report: None };
+        let span = trace::attempt(&claimed);
         let input = claimed.input.clone();
         let abort = match handler {
             Erased::Async(handler) => {
@@ -65,9 +73,10 @@ impl Attempt {
                         Ok(work) => AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked),
                         Err(panic) => panicked(panic),
                     };
+                    notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report)).await;
                     done.finish(report, &logged);
                 };
-                tokio::spawn(attempt).abort_handle()
+                tokio::spawn(attempt.instrument(span)).abort_handle()
             }
             Erased::Run(functions) => {
                 let version = claimed.head.version;
@@ -80,7 +89,7 @@ impl Attempt {
                     done.finish(Report::Undecodable { problem, build }, &logged);
                     return Self { run, subject, cancel, abort: tokio::spawn(async {}).abort_handle() };
                 };
-                let commits = Commits { fence: claimed.head.fence, outbox: done.messages.clone() };
+                let commits = Commits { fence: claimed.head.fence, outbox: done.messages.clone(), notes };
                 let cancelled = cancel.subscribe();
                 let claimed = Claimed { input, ..claimed };
                 let drive = Drive { function, claimed, client, states, build, cancel: cancelled, commits, clock, bell };
@@ -88,13 +97,18 @@ impl Attempt {
                     let report = AssertUnwindSafe(drive.run()).catch_unwind().await.unwrap_or_else(panicked);
                     done.finish(report, &logged);
                 };
-                tokio::spawn(attempt).abort_handle()
+                tokio::spawn(attempt.instrument(span)).abort_handle()
             }
             Erased::Blocking(handler) => {
                 let handler = handler.clone();
                 let attempt = move || {
+                    let _entered = span.entered();
                     let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
-                    done.finish(work.unwrap_or_else(panicked), &logged);
+                    let report = work.unwrap_or_else(panicked);
+                    let words = notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report));
+                    // On a thread of its own, where waiting holds up nobody.
+                    tokio::runtime::Handle::current().block_on(words);
+                    done.finish(report, &logged);
                 };
                 tokio::task::spawn_blocking(attempt).abort_handle()
             }
@@ -115,6 +129,11 @@ impl Attempt {
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }
+}
+
+/// Whether it is worth a write to show how far the attempt came.
+fn has_failed(report: &Report) -> bool {
+    !matches!(report, Report::Succeeded { .. })
 }
 
 /// The report of a handler that panicked.
@@ -143,6 +162,7 @@ impl Done {
             }
             (_, report) => report,
         };
+        trace::ended(&Span::current(), &report);
         self.report = Some(match cx.take_log() {
             Some(log) => Report::Logged { report: Box::new(report), log },
             None => report,

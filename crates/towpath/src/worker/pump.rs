@@ -19,6 +19,7 @@ use super::failed::Hooks;
 use super::peers;
 use super::recorder::{Tallies, Timed};
 use crate::client::Client;
+use crate::notes::Notebook;
 use crate::registry::Handlers;
 use crate::states::States;
 
@@ -62,6 +63,7 @@ pub(super) struct Pump {
     started: Instant,
     graphs_told: Arc<Notify>,
     tallies: Tallies,
+    notebook: Notebook,
     /// The store's clock as last seen, and when.
     clock: (Timestamp, Instant),
 }
@@ -103,6 +105,7 @@ impl Pump {
             started,
             graphs_told: Arc::default(),
             tallies: Tallies::default(),
+            notebook: Notebook::default(),
             clock: (Timestamp::ZERO, started),
         };
         (pump, outbox)
@@ -115,6 +118,11 @@ impl Pump {
     /// What rings when a turn has put the retry of a graph off, or stopped one by a failure.
     pub(super) fn graphs_told(&self) -> Arc<Notify> {
         Arc::clone(&self.graphs_told)
+    }
+
+    /// What handlers say of their jobs.
+    pub(super) fn notebook(&self) -> Notebook {
+        self.notebook.clone()
     }
 
     /// What is counted for the charts.
@@ -314,6 +322,7 @@ impl Pump {
                             build: self.handlers.build,
                             clock: self.clock,
                             draining: self.draining.subscribe(),
+                            notebook: self.notebook.clone(),
                         };
                         let timed = self.tallies.started(&claimed, self.store_now());
                         let attempt = Attempt::start(handler, *claimed, around, self.outbox.clone());

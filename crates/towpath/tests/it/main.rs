@@ -24,6 +24,7 @@ mod kill;
 mod macros;
 mod maps;
 mod misuse;
+mod notes;
 mod onboarding;
 mod outage;
 mod pause_run;

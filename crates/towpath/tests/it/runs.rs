@@ -63,6 +63,7 @@ async fn a_run_lives_through_a_sleep_a_signal_and_a_kill(subject: Subject) {
         fence: claimed.head.fence,
         journal: Vec::new(),
         shows: Vec::new(),
+        mark: None,
         body: Box::new("of no database"),
     };
     assert_eq!(store.transact(wrong).await.unwrap(), Transacted::WrongDatabase);
@@ -111,7 +112,7 @@ async fn transact(subject: &Subject, fence: Fence, what: &'static str) -> Transa
     subject
         .client
         .store()
-        .transact(Transact { fence, journal: vec![entry("before")], shows: Vec::new(), body })
+        .transact(Transact { fence, journal: vec![entry("before")], shows: Vec::new(), mark: None, body })
         .await
         .unwrap()
 }

@@ -25,18 +25,20 @@ pub(in crate::api) struct Many {
     queue: String,
     kind: String,
     graph: String,
+    tag: String,
     upto: String,
     reason: String,
 }
 
 impl Many {
     fn which(&self) -> Result<(ToMany, JobQuery), Problem> {
-        let Self { state, queue, kind, graph, .. } = self;
+        let Self { state, queue, kind, graph, tag, .. } = self;
         let query = JobQuery {
             state: state.clone(),
             queue: queue.clone(),
             kind: kind.clone(),
             graph: graph.clone(),
+            tag: tag.clone(),
             ..JobQuery::default()
         };
         Ok((ToMany::of(&self.what)?, query))

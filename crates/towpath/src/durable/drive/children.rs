@@ -3,10 +3,12 @@
 use towpath_core::replay::{Command, Entry, Lost, Pos};
 use towpath_core::store::{Child, Enqueue, Refusal};
 use towpath_core::{RunId, StoreErrorKind, cancel_jobs, defaults};
+use tracing::Instrument;
 
 use super::{Driver, Step, later};
 use crate::client::Client;
 use crate::durable::child::ChildWork;
+use crate::trace;
 
 impl Driver {
     /// Takes children out of what is to be started, and starts them; asks those to cancel that are not wanted any more.
@@ -50,7 +52,8 @@ impl Driver {
             }
         }
         let starts = taken;
-        let answers = match self.client.store().enqueue(Enqueue { items }).await {
+        let span = trace::enqueue(&mut items);
+        let answers = match self.client.store().enqueue(Enqueue { items }).instrument(span).await {
             Ok(enqueued) => enqueued.items.into_iter().map(|item| item.map(|_| ())).collect(),
             Err(error) if error.kind == StoreErrorKind::Invalid && starts.len() == 1 => {
                 vec![Err(Refusal::Invalid { problem: error.to_string() })]

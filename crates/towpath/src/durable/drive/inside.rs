@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use towpath_core::Report;
 use towpath_core::replay::{Command, Entry, Live, Pos};
 use towpath_core::store::{Transact, Transacted, TxEnd};
+use tracing::Instrument;
 
 use super::{Driver, Leave, Running, Step, block, later, lock};
 use crate::durable::frame::RunEnd;
 use crate::durable::step::{self, StepWork};
 use crate::durable::transact::Judge;
+use crate::trace;
 
 impl Driver {
     /// Takes transactional steps out of what is to be started.
@@ -50,8 +52,9 @@ impl Driver {
         };
         self.lengthen(1)?;
         let (journal, shows) = self.take_pending();
-        let work = Transact { fence: self.commits.fence, journal, shows, body };
-        match self.client.store().transact(work).await {
+        let work = Transact { fence: self.commits.fence, journal, shows, mark: None, body };
+        let span = trace::step(&running.ident, running.failures);
+        match self.client.store().transact(work).instrument(span).await {
             Ok(Transacted::Done) => {}
             Ok(Transacted::Paused) => self.is_paused = true,
             Ok(Transacted::Stale) => return Err(Leave::Over),
