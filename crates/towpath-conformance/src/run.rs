@@ -165,6 +165,7 @@ impl<S: Subject> Runner<S> {
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
             "shown" => self.shown(args).await?,
+            "tombstone" => self.tombstone(args).await?,
             "stream" => self.stream(args).await?,
             "streams" => self.streams(args).await?,
             "note" | "marks" | "tags" => self.notes(&verb, args, body).await?,

@@ -1,11 +1,15 @@
 //! Every limit, in one place. Each is checked before anything is written.
 
+use std::time::Duration;
+
 /// Longest kind, queue or branch label, in bytes.
 pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Longest name of a node or a graph, in bytes.
 pub const NODE_NAME_BYTES_MAX: usize = 128;
 /// Longest id of a run, in bytes.
 pub const RUN_ID_BYTES_MAX: usize = 200;
+/// Longest time for which the id of a run stays taken after its end: ten years. What is kept meanwhile is one narrow row.
+pub const KEEP_ID_MAX: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 /// Longest unique key, in bytes.
 pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
 /// Longest dedup key of a signal, in bytes.

@@ -32,6 +32,7 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod transact;
 mod turn;
 mod undo;

@@ -25,6 +25,7 @@ mod served;
 mod show;
 mod signal;
 mod start;
+mod tombstone;
 mod transact;
 mod turn;
 mod update;
@@ -52,6 +53,7 @@ pub use served::{Served, Versions};
 pub use show::{Showing, Shown, StreamHead, StreamLine};
 pub use signal::{Arrival, CancelNote, Delivery, Signalled};
 pub use start::{Fork, ForkedFrom, Start, Taken};
+pub use tombstone::Tombstone;
 pub use transact::{MemoryBody, Rows, Transact, Transacted, TxEnd};
 pub use turn::{
     Appending, Assigned, AttemptOutcome, AttemptRecord, Claim, Claimed, Closing, Counters, Durability, Ending, Head,

@@ -184,15 +184,28 @@ create table towpath.mark (
   primary key (job, name)
 );
 
--- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place.
+-- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place. `keep_id_us` is how long the id stays taken
+-- after the end.
 create table towpath.run (
   job bigint primary key,
+  keep_id_us bigint,
   chapter int not null,
   entries int not null,
   id text collate "C" not null unique,
   paused text,
   origin text
 ) with (fillfactor = 70);
+
+-- Ids of runs that were pruned and stay taken until a prune forgets them, from `until_at` on.
+create table towpath.tombstone (
+  ended_at bigint not null,
+  until_at bigint not null,
+  job uuid not null,
+  lane int not null,
+  state smallint not null,
+  run text collate "C" primary key
+);
+create index tombstone_until on towpath.tombstone (until_at, run);
 
 create table towpath.entry (
   run bigint not null,

@@ -286,6 +286,7 @@ impl<S: Subject> Runner<S> {
             total.graphs += pruned.graphs;
             total.arrivals += pruned.arrivals;
             total.keys += pruned.keys;
+            total.tombstones += pruned.tombstones;
             if word != "all" || pruned.is_empty() {
                 break;
             }
@@ -296,6 +297,7 @@ impl<S: Subject> Runner<S> {
             .count("graphs", total.graphs)
             .count("arrivals", total.arrivals)
             .count("keys", total.keys)
+            .count("tombstones", total.tombstones)
             .end();
         Ok(vec![if line.is_empty() { "nothing".into() } else { line }])
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, Standing, VerdictTable};
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
@@ -12,7 +13,7 @@ use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{
     AttemptOutcome, Counters, ForkedFrom, HostId, MarkLine, NodeRef, PauseLine, ProgressLine, Served, Settled, Shown,
-    StopLine, Versions,
+    StopLine, Tombstone, Versions,
 };
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
@@ -59,6 +60,9 @@ pub(super) struct Tables {
 
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,
+    /// Ids of runs that were pruned and are taken still.
+    pub(super) tombstone: BTreeMap<RunId, Tombstone>,
+    pub(super) tombstone_until: BTreeSet<(Timestamp, RunId)>,
     pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
     /// What runs show to their clients, by name.
     pub(super) shown: BTreeMap<(Key, String), Shown>,
@@ -188,6 +192,15 @@ pub(super) struct RunRow {
     pub(super) entries: u32,
     pub(super) paused: Option<PauseLine>,
     pub(super) origin: Option<ForkedFrom>,
+    /// How long its id stays taken after its end.
+    pub(super) keep_id: Option<Duration>,
+}
+
+impl RunRow {
+    /// One that has not begun.
+    pub(super) fn new(id: RunId, keep_id: Option<Duration>) -> Self {
+        Self { id, chapter: 1, entries: 0, paused: None, origin: None, keep_id }
+    }
 }
 
 /// An entry of a journal, by run, chapter and place.
