@@ -174,9 +174,7 @@ pub(crate) async fn carry_on(
         idle += u32::from(moved == 0);
         if is_done || idle > IDLE_MAX {
             store.apply(end_retry(id, begun, actor, reason)).await?;
-            if let Err(refused) = planned {
-                return Err(refused);
-            }
+            planned?;
         }
     }
 }
