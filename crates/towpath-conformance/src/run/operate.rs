@@ -47,7 +47,7 @@ impl<S: Subject> Runner<S> {
             return self.apply(cancel_job(job, &actor, &reason), &[first]).await;
         };
         let id = self.names.graph(&graph);
-        let mut lines = self.apply(cancel_graph(id, &actor, &reason), &[graph.clone()]).await?;
+        let mut lines = self.apply(cancel_graph(id, &actor, &reason), std::slice::from_ref(&graph)).await?;
         if !lines.iter().any(|line| line.ends_with("unknown")) {
             let by = (actor.as_str(), reason.as_str());
             lines.extend(self.settle_stopped((id, &graph), StopReason::Cancel, Duration::ZERO, by).await?);
@@ -152,7 +152,7 @@ impl<S: Subject> Runner<S> {
             Ok(due) => {
                 let next = due.next.map(|next| format!("next in {}", span::show(next)));
                 let line = |stop: &DueStop| {
-                    format!("{} {} since {}", self.names.of(&stop.graph), stop.reason, span::show(stop.age))
+                    format!("{} {} since {}", self.names.of(stop.graph), stop.reason, span::show(stop.age))
                 };
                 Ok(due.graphs.iter().map(line).chain(next).collect())
             }

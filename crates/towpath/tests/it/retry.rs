@@ -360,7 +360,7 @@ async fn whoever_retries_a_graph_at_the_same_time_is_told_the_same(subject: Subj
     let shop = shop(true);
     let graph = Graph::builder("wide");
     for at in 0..1_200 {
-        graph.node(&format!("n{at}"), &Charge(2));
+        graph.node(format!("n{at}"), &Charge(2));
     }
     let enqueued = graph.enqueue(client).await.unwrap();
     let works = worker(client, &shop);
