@@ -95,10 +95,16 @@ pub const SCHEDULE_MINTED_KEPT: usize = 10;
 pub const TICKS_COUNTED_MAX: u32 = 100;
 /// Nodes that one order re-arms at most: short transactions.
 pub const REARM_MAX: usize = 500;
+/// Edges that one look at a graph which is retried adds at most, for nodes that wait for others over some that stay.
+pub const BEHIND_MAX: usize = 100_000;
 /// Most attempts of a graph whose rules retry it.
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// Stopped graphs that one look lists at most.
+pub const STOPS_LOOK_MAX: u32 = 100;
+/// Nodes of a stopped graph that one transaction settles at most.
+pub const SETTLE_STOPPED_MAX: u32 = 500;
 /// Graphs that one look of a sweeper counts again.
 pub const SWEEP_GRAPHS_MAX: u32 = 1_000;
 /// Nodes and edges of them, one graph at least: some tenths of a second of a server's time.

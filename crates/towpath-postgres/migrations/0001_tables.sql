@@ -262,6 +262,7 @@ create table towpath.graph (
   undo_rank int,
   committed bigint not null default 0,
   generation int not null default 1,
+  rearmed int not null default 0,
   restart_of uuid,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
@@ -276,8 +277,10 @@ create table towpath.stop (
   reason smallint not null,
   at bigint not null,
   actor text not null,
-  why text not null
+  why text not null,
+  due bigint
 );
+create index stop_due on towpath.stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table towpath.retry (

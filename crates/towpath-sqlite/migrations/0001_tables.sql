@@ -243,6 +243,7 @@ create table graph (
     undo_rank integer,
     committed integer not null default 0,
     generation integer not null default 1,
+    rearmed integer not null default 0,
     restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);
@@ -257,8 +258,11 @@ create table stop (
     reason integer not null,
     at integer not null,
     actor text not null,
-    why text not null
+    why text not null,
+    due integer
 ) strict;
+
+create index stop_due on stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table retry (

@@ -53,7 +53,7 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
         "NodeList",
         "NodeKeys",
         "GraphCounts",
-        "Settleable",
+        "SettleableIdle",
         "JobListOfGraph",
         "RunBegunOf",
         "ContentNodes",
