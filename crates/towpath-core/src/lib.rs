@@ -7,7 +7,8 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
-pub mod builtin;
+pub mod blob;
+mod builtin;
 mod clock;
 pub mod defaults;
 pub mod dispatch;
@@ -37,6 +38,7 @@ pub mod tally;
 mod time;
 mod unique;
 
+pub use blob::{BlobLine, BlobName, BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{

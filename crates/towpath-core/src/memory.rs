@@ -6,6 +6,7 @@
 
 mod append;
 mod apply;
+mod blob;
 mod claim;
 mod content;
 mod corrupt;
@@ -41,6 +42,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::blob::BlobStore;
 use crate::clock::Clock;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
@@ -240,6 +242,10 @@ impl Store for MemoryStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         Box::pin(async move { self.read("read marks", |tables| tables.marks(job)) })
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

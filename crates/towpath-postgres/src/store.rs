@@ -17,7 +17,7 @@ use towpath_core::store::{
 };
 use towpath_core::tally::Record;
 use towpath_core::{
-    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
+    BlobStore, GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
     Timestamp,
 };
 use uuid::Uuid;
@@ -554,6 +554,10 @@ impl Store for PostgresStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         self.read("read marks", move |session| note::marks(session, job))
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

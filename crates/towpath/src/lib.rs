@@ -29,6 +29,7 @@
 
 mod ancestor;
 mod batch;
+mod blobs;
 mod branch;
 mod builtin;
 mod bulk;
@@ -66,6 +67,7 @@ mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
+pub use blobs::DirBlobs;
 pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;

@@ -1,7 +1,7 @@
 //! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
 use towpath_core::RunId;
-use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning};
+use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning, Wish};
 use towpath_core::{GraphId, Queue, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
 
 use crate::args::Args;
@@ -22,6 +22,7 @@ impl<S: Subject> Runner<S> {
             "terminate" | "abandon" => self.terminate(verb, args).await,
             "pause" | "unpause" => self.pause(verb, args).await,
             "edit" => self.edit(args).await,
+            "ask" => self.ask(args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
             "recount" => self.recount(args).await,
@@ -115,6 +116,22 @@ impl<S: Subject> Runner<S> {
                 return Ok(());
             }
         }
+    }
+
+    /// `ask w1 quiet by=ann reason="…"`: of a worker.
+    async fn ask(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a worker")?;
+        let wish = match args.word("quiet, drain or resume")?.as_str() {
+            "quiet" => Wish::Quiet,
+            "drain" => Wish::Drain,
+            "resume" => Wish::Resume,
+            other => return Err(ScriptError::new(format!("{other:?} cannot be asked of a worker"))),
+        };
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let changes = vec![Change::Command { worker: self.names.worker(&name), wish }];
+        self.apply(Order { actor, reason, changes }, &[name]).await
     }
 
     /// Several changes in one transaction, each on its own line.

@@ -6,7 +6,7 @@ use crate::fault::{self, Fault};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
-    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling, WishLine,
     WhileRunning,
 };
 
@@ -38,6 +38,10 @@ impl Transaction<'_> {
                     self.tables.pause.remove(&queue);
                     self.news.ready.insert(queue);
                     Changed::Unpaused
+                }
+                Change::Command { worker, wish } => {
+                    let line = WishLine { wish, at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.command(worker, line)
                 }
                 Change::PauseRun { run } => {
                     let line = PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };

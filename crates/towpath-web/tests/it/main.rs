@@ -5,6 +5,7 @@
 mod again;
 mod api;
 mod charts;
+mod commands;
 mod gate;
 mod notes;
 mod pages;

@@ -5,6 +5,7 @@
 mod again;
 mod agent;
 mod append;
+mod blobs;
 mod blocked;
 mod builder;
 mod builtin;
