@@ -12,6 +12,7 @@ mod inbox;
 mod interrupt;
 mod ops;
 mod record;
+mod stopped;
 #[cfg(test)]
 mod tests;
 mod waker;
@@ -22,6 +23,7 @@ pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use inbox::Unfit;
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
 pub use ops::{Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
+pub use stopped::Stopped;
 
 use std::any::Any;
 use std::collections::BTreeMap;

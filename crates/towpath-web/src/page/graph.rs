@@ -115,9 +115,9 @@ fn tools(ctx: &Ctx, detail: &GraphDetail, query: &GraphQuery) -> Markup {
             }
         }
         div.tools {
-            button type="button" data-zoom="in" hidden aria-label="Larger" { "+" }
-            button type="button" data-zoom="out" hidden aria-label="Smaller" { "−" }
-            button type="button" data-zoom="fit" hidden { "Fit" }
+            button type="button" data-zoom="in" data-keep hidden aria-label="Larger" { "+" }
+            button type="button" data-zoom="out" data-keep hidden aria-label="Smaller" { "−" }
+            button type="button" data-zoom="fit" data-keep hidden { "Fit" }
             span hidden data-keep { input #search type="search" placeholder="Find a node, press /" aria-label="Find a node by name"; " " span #found.dim.small role="status" {} }
             @if counts.keys().any(is_failed) && query.show != "failed" { a.button href=(show("failed")) { "Only what failed, and above" } }
             @if query.show != "all" { a.button href=(show("all")) { "Unfold all" } }

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use towpath::core::replay::{Entry, Ident, Pos};
+use towpath::core::replay::{Entry, Ident, Pos, Stopped};
 use towpath::core::store::{Child, Entry as Stored, RunLine};
 use towpath::inspect::JobDetail;
 use towpath::{JobState, Timestamp};
 
-use super::{empty, pager, payload, stream, when};
+use super::{badge, empty, payload, stream, when};
 use crate::app::Ctx;
 use crate::look::child::Children;
 use crate::look::{self, PageQuery};
@@ -63,9 +63,9 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
     let children = children::card(ctx, &told.children()).await?;
     let is_over = matches!(detail.line.state, JobState::Ended(_));
     let id = detail.line.id.to_string();
-    let link = |from: u32| match from.checked_sub(1) {
-        Some(last) => ctx.base.query(&["jobs", &id], &[("after", &last.to_string())]),
-        None => ctx.base.query(&["jobs", &id], &[("after", "-1")]),
+    let link = |from: u32| {
+        let before = i64::from(from) - 1;
+        ctx.base.query(&["jobs", &id], &[("after", &before.to_string())])
     };
     let last = from.saturating_add(u32::try_from(lines.len()).unwrap_or(u32::MAX));
     let kind = &detail.line.kind;
@@ -92,7 +92,7 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
                 p { @if error.is_some() { "Returned an error " } @else { "Returned " } (when::ago(*at)) }
                 @if let Some(error) = error { (payload::json_text(ctx, kind, Part::Journal, error)) }
             }
-            (pager((from > 0).then(|| link(from.saturating_sub(LINES))), (last < run.entries).then(|| link(last))))
+            (parts(from, last, run.entries, link))
         }
         (children)
         (stream::card(ctx, &id, run, &streams))
@@ -108,6 +108,24 @@ pub(super) async fn section(ctx: &Ctx, detail: &JobDetail, run: &RunLine, after:
             @if run.arrived > SIGNALS { p.dim.small { "The first " (SIGNALS) " of " (run.arrived) "." } }
         }
     })
+}
+
+/// The ways to the other parts of the journal, which is read from its first line on.
+fn parts(from: u32, last: u32, entries: u32, link: impl Fn(u32) -> String) -> Markup {
+    html! {
+        @if from > 0 || last < entries {
+            nav.pager aria-label="Parts of the journal" {
+                span { @if from > 0 {
+                    a.button href=(link(0)) { "⇤ First" } " "
+                    a.button rel="prev" href=(link(from.saturating_sub(LINES))) { "← Earlier" }
+                } }
+                span { @if last < entries {
+                    a.button rel="next" href=(link(last)) { "Later →" } " "
+                    a.button href=(link(newest(entries))) { "Last ⇥" }
+                } }
+            }
+        }
+    }
 }
 
 /// Where the newest lines begin.
@@ -208,6 +226,9 @@ impl Scale {
 fn timeline(ctx: &Ctx, detail: &JobDetail, told: &Told, is_over: bool) -> Markup {
     let scale = Scale::of(&told.instants());
     let gaps = scale.gaps();
+    let reason = detail.blocked.as_ref().and_then(|reason| ctx.shown(&detail.line.kind, Part::Error, reason));
+    let stopped = reason.as_deref().and_then(Stopped::read);
+    let is_here = |pos: u32| stopped.is_some_and(|stopped| stopped.pos == Pos(pos));
     let operations = told.operations.iter().filter(|(pos, op)| !Pos(**pos).is_reserved() || op.done.is_some());
     html! {
         @if !gaps.is_empty() { p.dim.small { "Pauses over a minute are drawn short, and marked by a dashed line." } }
@@ -229,8 +250,30 @@ fn timeline(ctx: &Ctx, detail: &JobDetail, told: &Told, is_over: bool) -> Markup
                         @if let Some(error) = &op.error { (payload::text(ctx, &detail.line.kind, Part::Error, error)) }
                     }
                 }
-            } }
+                @if let Some(stopped) = stopped.filter(|_| is_here(*pos)) { (stops(&stopped)) }
+            }
+            @if let Some(stopped) = stopped.filter(|stopped| !told.operations.contains_key(&stopped.pos.0)) { (stops(&stopped)) }
+            }
         } }
+    }
+}
+
+/// Where a blocked run stopped, in its place among the operations: what the journal has there and what the code.
+fn stops(stopped: &Stopped<'_>) -> Markup {
+    html! {
+        tr.stops data-key="stops" {
+            td.num { (stopped.pos) }
+            td.name colspan="5" {
+                (badge::of_state(JobState::Blocked).badge()) " "
+                @if stopped.journal.is_some() || stopped.code.is_some() {
+                    "Code and journal part here."
+                    dl.facts {
+                        dt { "Journal" } dd.mono { (stopped.journal.unwrap_or("nothing")) }
+                        dt { "Code" } dd.mono { (stopped.code.unwrap_or("nothing")) }
+                    }
+                } @else { "It cannot go on from here." }
+            }
+        }
     }
 }
 

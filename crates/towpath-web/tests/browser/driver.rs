@@ -147,7 +147,7 @@ impl Browser {
             assert!(
                 begun.elapsed() < PATIENCE,
                 "it never comes true: {expression}\n{}",
-                self.eval("document.body.innerText")
+                self.eval("document.body.innerText.slice(0, 3000)")
             );
             std::thread::sleep(Duration::from_millis(20));
         }

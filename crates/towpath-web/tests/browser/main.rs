@@ -4,6 +4,7 @@
 
 mod axe;
 mod driver;
+mod large;
 mod pages;
 mod served;
 mod shots;

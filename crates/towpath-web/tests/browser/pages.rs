@@ -5,7 +5,7 @@ use towpath_web::{Action, User, WebOptions};
 
 use crate::Served;
 use crate::driver::Browser;
-use crate::stores::{self, Subject};
+use crate::stores::Subject;
 use crate::works::{NASTY, Nobody, Say, Works};
 
 /// A test on each of the stores that people run, in a thread that may block.
@@ -14,19 +14,20 @@ macro_rules! in_a_browser {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(super::stores::sqlite()).await;
+                super::$name(crate::stores::sqlite()).await;
             })+
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                if let Some(subject) = super::stores::postgres().await {
+                if let Some(subject) = crate::stores::postgres().await {
                     super::$name(subject).await;
                 }
             })+
         }
     };
 }
+pub(crate) use in_a_browser;
 
 in_a_browser!(
     no_page_complains,
@@ -66,7 +67,7 @@ pub(crate) fn pages(works: &Works) -> Vec<(&'static str, String)> {
 }
 
 /// Runs what blocks beside the runtime.
-fn browse<T>(with: impl FnOnce(&mut Browser) -> T) -> Option<T> {
+pub(crate) fn browse<T>(with: impl FnOnce(&mut Browser) -> T) -> Option<T> {
     tokio::task::block_in_place(|| Browser::start().map(|mut browser| with(&mut browser)))
 }
 

@@ -4,6 +4,7 @@
 
 mod again;
 mod api;
+mod blocked;
 mod charts;
 mod commands;
 mod gate;

@@ -146,7 +146,7 @@ async fn wait_for_schedule(client: &Client) {
 }
 
 /// Waits until a run's journal says that it waits for a signal.
-async fn wait_for(client: &Client, run: JobId, signal: &str) {
+pub(crate) async fn wait_for(client: &Client, run: JobId, signal: &str) {
     for _ in 0..6_000 {
         let lines = client.store().entries(run, 1, 0, 100).await.unwrap();
         let waits = |line: &Entry| matches!(line, Entry::Opened { op, .. } if op.name == signal);

@@ -23,20 +23,67 @@ pub(super) fn map(ctx: &Ctx, detail: &GraphDetail, folded: &Folded, held: &BTree
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
     let label = format!("Map of {} boxes; the list below has the same nodes", folded.groups.len());
     html! {
-        svg.map viewBox=(format!("0 0 {width} {height}")) data-size=(format!("{width} {height}")) preserveAspectRatio="xMidYMid meet" height=(shown_height(height))
-            role="group" aria-label=(label) tabindex="0" {
+        div.view role="group" aria-label=(label) tabindex="0" { svg.map viewBox=(format!("0 0 {width} {height}")) data-size=(format!("{width} {height}")) preserveAspectRatio="xMidYMid meet" height=(shown_height(height)) {
             defs { marker #tip viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto" { path.tip d="M0 .8 7 4 0 7.2z" {} } }
-            g {
-                @for ((_, _, link), points) in folded.edges.iter().zip(&layout.edges) {
-                    @match link {
-                        Link::Edge(edge) => (line(&detail.edges[*edge], points)),
-                        Link::Undo => path class="edge undo" d=(path(points)) marker-end="url(#tip)" { title { "undo" } },
+            @for (cell, edges) in &cells(layout.edges.iter().map(|points| around(points))) {
+                g data-key={ "e-" (cell.0) "-" (cell.1) } data-box=(edges.box_text()) {
+                    @for at in &edges.members {
+                        @let points = &layout.edges[*at];
+                        @match folded.edges[*at].2 {
+                            Link::Edge(edge) => (line(&detail.edges[edge], points)),
+                            Link::Undo => path class="edge undo" d=(path(points)) marker-end="url(#tip)" { title { "undo" } },
+                        }
                     }
                 }
             }
-            g { @for (group, at) in folded.groups.iter().zip(&layout.nodes) { (node(ctx, detail, group, &told, *at)) } }
-        }
+            @for (cell, nodes) in &cells(layout.nodes.iter().map(|&(x, y)| [x, y, x + BOX_WIDTH + 6.0, y + BOX_HEIGHT + 6.0])) {
+                g data-key={ "c-" (cell.0) "-" (cell.1) } data-box=(nodes.box_text()) {
+                    @for at in &nodes.members { (node(ctx, detail, &folded.groups[*at], &told, layout.nodes[*at])) }
+                }
+            }
+        } }
     }
+}
+
+/// A part of the map, which the script leaves out while it is out of sight: a browser draws what it does not show too.
+struct Cell {
+    /// Places of nodes or edges.
+    members: Vec<usize>,
+    /// Left, top, right and bottom of what its members cover.
+    covers: [f64; 4],
+}
+
+impl Cell {
+    fn box_text(&self) -> String {
+        let [left, top, right, bottom] = self.covers;
+        format!("{:.0} {:.0} {:.0} {:.0}", left.floor(), top.floor(), right.ceil(), bottom.ceil())
+    }
+}
+
+/// How wide and high a part of the map is.
+const CELL: f64 = 1_024.0;
+
+/// Things by the part of the map in which they begin, given what each of them covers.
+fn cells(things: impl Iterator<Item = [f64; 4]>) -> BTreeMap<(i64, i64), Cell> {
+    let mut cells: BTreeMap<(i64, i64), Cell> = BTreeMap::new();
+    for (at, covers) in things.enumerate() {
+        let place = ((covers[0] / CELL) as i64, (covers[1] / CELL) as i64);
+        let cell = cells.entry(place).or_insert(Cell { members: Vec::new(), covers });
+        cell.members.push(at);
+        let [left, top, right, bottom] = cell.covers;
+        cell.covers = [left.min(covers[0]), top.min(covers[1]), right.max(covers[2]), bottom.max(covers[3])];
+    }
+    cells
+}
+
+/// What a line covers, with the word beside it.
+fn around(points: &[(f64, f64)]) -> [f64; 4] {
+    let first = points.first().copied().unwrap_or_default();
+    let start = [first.0, first.1, first.0, first.1];
+    let [left, top, right, bottom] = points
+        .iter()
+        .fold(start, |[left, top, right, bottom], &(x, y)| [left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+    [left, top - 16.0, right + 8.0, bottom + 4.0]
 }
 
 /// What is said of a node besides itself.
