@@ -40,7 +40,8 @@ impl BlobName {
     /// # Errors
     /// It is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let is_hash = |hash: &str| hash.len() == 32 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let is_hash =
+            |hash: &str| hash.len() == 32 && hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         match text.split_once('.') {
             Some((owner, hash)) if is_hash(hash) && owner.parse::<JobId>().is_ok_and(|id| id.to_string() == owner) => {
                 Ok(Self(text.to_owned()))
@@ -130,7 +131,9 @@ impl BlobRef {
         if payload.codec != Codec::Blob {
             return Ok(None);
         }
-        serde_json::from_slice(&payload.bytes).map(Some).map_err(|e| format!("a reference to a blob cannot be read: {e}"))
+        serde_json::from_slice(&payload.bytes)
+            .map(Some)
+            .map_err(|e| format!("a reference to a blob cannot be read: {e}"))
     }
 
     /// The payload itself, of what its home has under the name.
@@ -193,7 +196,8 @@ mod tests {
     #[test]
     fn names_differ_with_their_content_and_what_is_none_is_refused() {
         let owner = JobId::from_bytes([7; 16]);
-        let names = [&b""[..], b"\0", b"\0\0", b"a", b"b", b"12345678", b"123456780", b"12345678\0"].map(|b| BlobName::of(owner, b));
+        let names = [&b""[..], b"\0", b"\0\0", b"a", b"b", b"12345678", b"123456780", b"12345678\0"]
+            .map(|b| BlobName::of(owner, b));
         let mut unique = names.to_vec();
         unique.sort();
         unique.dedup();

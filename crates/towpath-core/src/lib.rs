@@ -7,8 +7,8 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
-pub mod blob;
-mod builtin;
+mod blob;
+pub mod builtin;
 mod clock;
 pub mod defaults;
 pub mod dispatch;

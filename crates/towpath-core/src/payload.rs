@@ -95,7 +95,8 @@ impl Payload {
             Codec::Json => serde_json::from_slice(&self.bytes).map_err(|e| DecodeError { problem: e.to_string() }),
             Codec::Raw => Err(DecodeError { problem: "it is raw bytes, not JSON".into() }),
             Codec::Blob => Err(DecodeError {
-                problem: "it is large and kept elsewhere: read it by a client that knows where (`Client::keep_large`)".into(),
+                problem: "it is large and kept elsewhere: read it by a client that knows where (`Client::keep_large`)"
+                    .into(),
             }),
         }
     }

@@ -36,9 +36,7 @@ pub use commits::{CommitCounts, Commits};
 pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
-pub use extend::{
-    Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, Wish, WishLine, WorkerIdentity,
-};
+pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, Wish, WishLine, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,

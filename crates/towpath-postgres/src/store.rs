@@ -17,8 +17,8 @@ use towpath_core::store::{
 };
 use towpath_core::tally::Record;
 use towpath_core::{
-    BlobStore, GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
-    Timestamp,
+    BlobStore, GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError,
+    StoreErrorKind, Timestamp,
 };
 use uuid::Uuid;
 

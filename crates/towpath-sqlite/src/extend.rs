@@ -15,7 +15,9 @@ pub(crate) fn extend(tx: &mut Tx<'_, '_>, beat: &Beat) -> Result<BeatReply, Faul
     let known = tx.db.maybe(Query::WorkerFind, [&beat.worker.as_bytes()[..]], |row| Ok(row.get(0)?))?;
     let (held, lost) = tx.sort_listed(known, beat)?;
     let worker: i64 = match (known, beat.intent) {
-        (None, Intent::Leave) => return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back: 0, wish: None }),
+        (None, Intent::Leave) => {
+            return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back: 0, wish: None });
+        }
         (Some(worker), _) => worker,
         (None, Intent::Stay) => tx.register(beat)?,
     };

@@ -13,7 +13,8 @@ use towpath_core::store::{
 };
 use towpath_core::tally::{Record, check};
 use towpath_core::{
-    BlobStore, GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
+    BlobStore, GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError,
+    StoreErrorKind,
 };
 
 use crate::care::Care;

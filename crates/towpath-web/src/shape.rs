@@ -19,7 +19,7 @@ use towpath::core::store::{
     JobDetail, JobLine, MarkLine, NodeLine, PauseLine, ProgressLine, QueueLine, RunLine, Shown as StoredShown,
     StateCounts, StopLine, TagLine, Versions, WishLine, WorkerLine,
 };
-use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
+use towpath::core::{BlobRef, Compensation, Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
 
 use crate::app::Ctx;

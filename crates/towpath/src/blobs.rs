@@ -92,8 +92,9 @@ impl Client {
     /// ```
     ///
     /// [`Context::upstream`]: crate::Context::upstream
-    pub fn keep_large(self, home: Arc<dyn BlobStore>, above_bytes: usize) -> Self {
-        Self { blobs: Some(Blobs::new(home, above_bytes)), ..self }
+    pub fn keep_large(mut self, home: Arc<dyn BlobStore>, above_bytes: usize) -> Self {
+        self.blobs = Some(Blobs::new(home, above_bytes));
+        self
     }
 
     /// As [`keep_large`](Self::keep_large), in a table of the client's own store.

@@ -15,14 +15,15 @@ use towpath_core::{
 };
 use tracing::Instrument;
 
-use crate::branch;
 use crate::blobs::Blobs;
+use crate::branch;
 use crate::error::{Error, OutputError};
 use crate::graph::{Graph, GraphHandle, conditions};
 use crate::host;
 use crate::job::Job;
 use crate::notifier::Notifier;
 use crate::open;
+use crate::outgoing::Hook;
 use crate::random;
 use crate::trace;
 use crate::worker::peers;
@@ -35,6 +36,7 @@ pub struct Client {
     inner: Arc<Inner>,
     graph_limits: GraphLimits,
     pub(crate) blobs: Option<Blobs>,
+    pub(crate) hooks: Vec<Hook>,
 }
 
 struct Inner {
@@ -108,7 +110,7 @@ impl Client {
     /// Takes a store that is open already.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let inner = Arc::new(Inner { store, notifier: Notifier::default() });
-        Self { inner, graph_limits: GraphLimits::default(), blobs: None }
+        Self { inner, graph_limits: GraphLimits::default(), blobs: None, hooks: Vec::new() }
     }
 
     /// The same client with other limits of graphs: of those that it enqueues, and of what its workers' handlers append and
@@ -279,6 +281,7 @@ impl Client {
     /// Enqueues what the limits of graphs are not to be held against.
     pub(crate) async fn enqueue_judged(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
         let mut batch = Enqueue { items };
+        self.run_hooks(&mut batch.items)?;
         self.put_inputs_away(&mut batch.items).await?;
         let span = trace::enqueue(&mut batch.items);
         batch.check()?;

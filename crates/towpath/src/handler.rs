@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use towpath_core::{Label, Payload, Report, Retry, limits};
+use towpath_core::{Label, Payload, Report, Retry};
 
 use crate::context::Context;
 use crate::durable;

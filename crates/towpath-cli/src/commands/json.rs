@@ -7,7 +7,7 @@ use towpath::core::store::{
     AttemptLine, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine, MarkLine, NodeLine, ProgressLine,
     Shown,
 };
-use towpath::core::{Role, SkipKind};
+use towpath::core::{BlobRef, Role, SkipKind};
 use towpath::testing::History;
 use towpath::{Condition, End, Payload, Timestamp};
 

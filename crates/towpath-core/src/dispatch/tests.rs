@@ -222,7 +222,13 @@ fn a_lost_job_is_stopped_and_its_outcome_never_sent() {
     let mut bench = Bench::serving(1);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 1)]);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0, wish: None });
+    bench.beaten(BeatReply {
+        now: Timestamp::ZERO,
+        lost: vec![job(1, 1).head.fence],
+        cancel: vec![],
+        handed_back: 0,
+        wish: None,
+    });
     assert_eq!(bench.cancelled(), [(1, CancelWhy::Lost)]);
     bench.turn();
     bench.event(done(1, 1));
@@ -241,7 +247,8 @@ fn a_cancel_reaches_the_handler_and_its_failure_takes_the_second_move() {
         now: Timestamp::ZERO,
         lost: vec![],
         cancel: vec![(fence, cause.clone())],
-        handed_back: 0, wish: None
+        handed_back: 0,
+        wish: None,
     });
     assert_eq!(bench.cancelled(), [(1, CancelWhy::Asked(cause))]);
     bench.event(finished(1, 1, Report::Failed { error: "stopped".into(), retry: Retry::ByPolicy, log: None }));
@@ -342,7 +349,13 @@ fn a_job_that_was_lost_and_comes_back_does_not_cost_a_slot() {
     let mut bench = Bench::serving(2);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 1)]);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0, wish: None });
+    bench.beaten(BeatReply {
+        now: Timestamp::ZERO,
+        lost: vec![job(1, 1).head.fence],
+        cancel: vec![],
+        handed_back: 0,
+        wish: None,
+    });
     bench.after(2_000 * MS);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 2)]);
@@ -594,7 +607,13 @@ fn what_an_operator_asks_is_done_once_and_a_drain_is_for_good() {
     let mut bench = Bench::serving(1);
     let ask = |bench: &mut Bench, wish, at| {
         let line = WishLine { wish, at: Timestamp::from_micros(at), actor: "ann".into(), why: String::new() };
-        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: Some(line) });
+        bench.beaten(BeatReply {
+            now: Timestamp::ZERO,
+            lost: vec![],
+            cancel: vec![],
+            handed_back: 0,
+            wish: Some(line),
+        });
     };
     ask(&mut bench, Wish::Quiet, 1);
     assert_eq!(bench.dispatcher.stage, Stage::Quiet);

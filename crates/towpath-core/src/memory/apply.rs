@@ -6,8 +6,8 @@ use crate::fault::{self, Fault};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
-    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling, WishLine,
-    WhileRunning,
+    Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
+    WhileRunning, WishLine,
 };
 
 use super::Transaction;

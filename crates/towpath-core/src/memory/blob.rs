@@ -20,9 +20,9 @@ impl BlobStore for MemoryStore {
     }
 
     fn get(&self, name: BlobName) -> BoxFuture<'_, StoreResult<Option<Bytes>>> {
-        Box::pin(async move {
-            self.read("read a blob", |tables| tables.blob.get(&name).map(|(_, bytes)| bytes.clone()))
-        })
+        Box::pin(
+            async move { self.read("read a blob", |tables| tables.blob.get(&name).map(|(_, bytes)| bytes.clone())) },
+        )
     }
 
     fn list(&self, after: Option<BlobName>, limit: u32) -> BoxFuture<'_, StoreResult<Vec<BlobLine>>> {

@@ -86,9 +86,7 @@ pub(crate) async fn worker(ctx: &Ctx, id: &str, what: &str, reason: &str) -> Res
     let worker = workers.iter().find(|line| line.worker.to_string() == id).ok_or_else(unknown)?.worker;
     let (client, actor, reason) = (&ctx.app.client, &ctx.user.name, checked(reason)?);
     let (is_there, outcome, message) = match what {
-        "quiet" => {
-            (client.quiet_worker(worker, actor, reason).await?, "asked", "it claims nothing more, and stays")
-        }
+        "quiet" => (client.quiet_worker(worker, actor, reason).await?, "asked", "it claims nothing more, and stays"),
         "drain" => {
             (client.drain_worker(worker, actor, reason).await?, "asked", "it finishes what it holds, and leaves")
         }

@@ -29,7 +29,7 @@ async fn a_worker_is_made_quiet_and_drained(subject: Subject) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     let done = site.post(&format!("/api/workers/{id}/quiet"), json!({ "reason": "<a deploy>" })).await;
-    assert_eq!(done["message"], "it claims nothing more, and stays");
+    assert_eq!(done.json()["message"], "it claims nothing more, and stays");
     let asked = site.json("/api/workers").await["items"][0]["asked"].clone();
     assert_eq!((&asked["to"], &asked["why"]), (&json!("quiet"), &json!("<a deploy>")));
     let page = site.get("/workers").await.body;
@@ -40,7 +40,8 @@ async fn a_worker_is_made_quiet_and_drained(subject: Subject) {
     site.post(&format!("/api/workers/{id}/drain"), json!({})).await;
     worker.join().await;
     assert_eq!(site.json("/api/workers").await["items"], json!([]));
-    for path in [format!("/api/workers/{id}/drain"), "/api/workers/x/drain".into(), format!("/api/workers/{id}/dance")] {
+    for path in [format!("/api/workers/{id}/drain"), "/api/workers/x/drain".into(), format!("/api/workers/{id}/dance")]
+    {
         let refused = site.ask(Method::POST, &path, None).await;
         assert_eq!(refused.status, 404, "{path}: {}", refused.body);
     }

@@ -28,6 +28,7 @@ mod misuse;
 mod notes;
 mod onboarding;
 mod outage;
+mod outgoing;
 mod pause_run;
 mod proof;
 mod publish;
