@@ -42,6 +42,7 @@ use towpath::{Client, GraphId, GraphLimits, JobId};
 use crate::error::CliError;
 use crate::flow::{Given, is_of_flow};
 use crate::location::Location;
+use crate::words;
 
 /// Runs flows of commands durably: what has succeeded never runs again, whatever is killed.
 #[derive(Debug, Parser)]
@@ -139,6 +140,25 @@ async fn find_job(client: &Client, text: &str) -> Result<Option<JobId>, CliError
         Ok(run) => Ok(client.inspect().run(run).await?),
         Err(_) => Ok(None),
     }
+}
+
+/// Of a run that was pruned and whose id is taken still, what is known of it.
+///
+/// # Errors
+/// The store could not be asked.
+async fn pruned(client: &Client, text: &str) -> Result<Option<String>, CliError> {
+    let Ok(run) = RunId::new(text) else { return Ok(None) };
+    let left = client.inspect().tombstone(run).await?;
+    Ok(left.map(|left| {
+        format!(
+            "the run {} of {} {} at {} and has been pruned; its id stays taken until {}",
+            left.run,
+            left.kind,
+            words::ended(left.end),
+            words::instant(left.ended_at),
+            words::instant(left.until)
+        )
+    }))
 }
 
 /// Which store.

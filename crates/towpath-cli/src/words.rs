@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use towpath::Timestamp;
+use towpath::{End, Timestamp};
 
 /// A duration with one unit or two: `0.4s`, `12.0s`, `3m 05s`, `2h 10m`.
 pub(crate) fn duration(duration: Duration) -> String {
@@ -22,6 +22,17 @@ pub(crate) fn time_of_day() -> String {
 /// What the clock here says.
 pub(crate) fn here_and_now() -> Timestamp {
     Timestamp::ZERO + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// How something ended, as a verb.
+pub(crate) fn ended(end: End) -> &'static str {
+    match end {
+        End::Succeeded => "succeeded",
+        End::Dead => "died",
+        End::Cancelled => "was cancelled",
+        End::Quarantined => "was set aside",
+        End::Skipped(_) => "was skipped",
+    }
 }
 
 /// An instant in UTC, as RFC 3339 has it.

@@ -3,6 +3,8 @@
 //! The next command follows from the seed and from what the workers believe to hold, so the same
 //! seed on a store with the same answers is the same script.
 
+mod runs;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,6 +12,7 @@ use crate::chance::Chance;
 use crate::run::{Held, Runner};
 use crate::script::Command;
 use crate::subject::Subject;
+use runs::{RUN, RUNS};
 
 /// A source of commands.
 #[derive(Debug)]
@@ -28,11 +31,6 @@ struct Sketch {
 }
 
 const WORKERS: [&str; 4] = ["w1", "w2", "w3", "w4"];
-/// How the ids of runs begin, and how many there are: few, so that they meet.
-const RUN: &str = "order-";
-const RUNS: usize = 12;
-/// Ids beyond those, that only forks take.
-const FORKS: usize = 24;
 /// How many jobs and graphs stay in reach of later commands.
 const REACH: usize = 40;
 
@@ -196,85 +194,6 @@ impl RandomScript {
         ];
         let conflict = self.chance.pick(&policies).copied().unwrap_or_default();
         format!(" unique=k{}{hold}{conflict}", self.chance.below(6))
-    }
-
-    /// A run under one of a few ids, which another job may have.
-    fn enqueue_run(&mut self) -> Command {
-        let name = self.name("r");
-        self.remember_job(&name);
-        let run = self.some_run();
-        Command::bare(format!("enqueue job {name} run={run}{}{}", self.options(), self.deadline()), Vec::new())
-    }
-
-    /// The same with a signal, and with what becomes of the run that has the id.
-    fn start_run(&mut self) -> Command {
-        let name = self.name("r");
-        self.remember_job(&name);
-        let taken = self.chance.pick(&["", " taken=replace", " taken=refuse"]).copied().unwrap_or_default();
-        let signal = match self.chance.below(3) {
-            0 => String::new(),
-            1 => " signal=paid payload={\"n\":1}".to_owned(),
-            _ => format!(" signal=moved dedup=d{}", self.chance.below(30)),
-        };
-        Command::bare(format!("enqueue start {name} run={}{taken}{signal} keep=30s", self.some_run()), Vec::new())
-    }
-
-    /// Lines of a journal that a run goes on from.
-    fn kept(&mut self) -> String {
-        let below = [1, 1, 2, 3][self.chance.below(4)];
-        let without = if below > 1 && self.chance.percent(30) { " without=1" } else { "" };
-        format!("below={below}{without} chapter={} first={{\"again\":1}}", if self.chance.percent(85) { 1 } else { 2 })
-    }
-
-    /// A run that has ended goes on in its next chapter.
-    fn rewind(&mut self) -> Command {
-        let even = if self.chance.percent(80) { " even succeeded" } else { "" };
-        Command::bare(format!("rewind {} {}{even}", self.some_run_job(), self.kept()), Vec::new())
-    }
-
-    /// A run that goes on from another one's journal.
-    fn fork(&mut self) -> Command {
-        let (of, name) = (self.some_run_job(), self.name("r"));
-        self.remember_job(&name);
-        let run = format!("{RUN}{}", RUNS + self.chance.below(FORKS));
-        Command::bare(
-            format!("enqueue start {name} run={run} taken=refuse fork={of} {} keep=30s", self.kept()),
-            Vec::new(),
-        )
-    }
-
-    fn pause_run(&mut self) -> Command {
-        let verb = if self.chance.percent(50) { "pause" } else { "unpause" };
-        Command::bare(format!("{verb} run {}", self.some_run()), Vec::new())
-    }
-
-    fn some_run(&mut self) -> String {
-        format!("{RUN}{}", self.chance.below(RUNS))
-    }
-
-    fn some_run_job(&mut self) -> String {
-        let runs: Vec<String> = self.jobs.iter().filter(|job| job.starts_with('r')).cloned().collect();
-        self.chance.pick(&runs).cloned().unwrap_or_else(|| "nobody".into())
-    }
-
-    fn signal(&mut self) -> Command {
-        let body = (0..1 + self.chance.below(3)).map(|_| {
-            let (run, name) = (self.some_run(), *self.chance.pick(&["paid", "moved"]).unwrap_or(&"paid"));
-            let dedup =
-                if self.chance.percent(50) { format!(" dedup=d{}", self.chance.below(30)) } else { String::new() };
-            format!("{run} {name} {{\"n\":{}}}{dedup}", self.chance.below(9))
-        });
-        let body = body.collect();
-        Command::bare("signal", body)
-    }
-
-    /// What lets every run end and its signals be deleted: a job for each id, a signal for those that are parked, and a word for
-    /// those that are paused.
-    pub fn wind_up() -> Vec<Command> {
-        let jobs = (0..RUNS + FORKS).map(|at| format!("job z{at} run={RUN}{at} keep=1s")).collect();
-        let signals = (0..RUNS + FORKS).map(|at| format!("{RUN}{at} over")).collect();
-        let resumes = (0..RUNS + FORKS).map(|at| Command::bare(format!("unpause run {RUN}{at}"), Vec::new()));
-        [Command::bare("batch", jobs), Command::bare("signal", signals)].into_iter().chain(resumes).collect()
     }
 
     /// The same ids again: sometimes the same content, sometimes another.
@@ -564,7 +483,11 @@ impl RandomScript {
             0 => ["queues", "versions"][self.chance.below(2)].into(),
             1 => "workers".into(),
             2 => "peers".into(),
-            3 => format!("settleable {} limit=5", self.some_graph()),
+            3 => match self.chance.below(3) {
+                0 => "stops".into(),
+                1 => format!("settle-stopped {} {}", self.some_graph(), ["cancel", "fail"][self.chance.below(2)]),
+                _ => format!("settleable {} limit=5", self.some_graph()),
+            },
             4 if self.chance.percent(50) => format!("marks {}", self.some_job()),
             4 => format!("attempts {}", self.some_job()),
             5 => format!("upstream {}", self.some_job()),
@@ -596,6 +519,7 @@ impl RandomScript {
                 let node = self.some_job();
                 format!("ancestors {} node={}", self.some_job(), node.rsplit('/').next().unwrap_or_default())
             }
+            14 | 15 if self.chance.percent(50) => format!("tombstone {}", self.some_run()),
             14 | 15 => format!("inbox {} limit=6", self.some_run()),
             18..=23 => match self.chance.below(5) {
                 4 => format!("stream {} log after={} limit=3", self.some_run(), self.chance.below(3)),
@@ -617,7 +541,8 @@ pub struct Mix {
 /// A happening, and what an answer line looks like that shows it.
 type Sign = (&'static str, fn(&str, &str) -> bool);
 
-const SIGNS: [Sign; 38] = [
+const SIGNS: [Sign; 39] = [
+    ("tombstone forgotten", |_, line| line.contains("tombstones=")),
     ("job noted", |_, line| line.ends_with(" noted")),
     ("stale note", |command, line| command.starts_with("note") && line.ends_with(" stale")),
     ("run rewound", |command, line| command.starts_with("rewind ") && line.ends_with(" requeued")),
@@ -628,7 +553,7 @@ const SIGNS: [Sign; 38] = [
     ("start joined a run", |_, line| line.contains(" is the run of job ")),
     ("start made place", |command, line| command.contains(" taken=replace") && line.ends_with(" inserted")),
     ("run claimed again", |_, line| line.starts_with("job ") && line.contains(" entries=")),
-    ("run taken", |_, line| line.contains("is there already, as job")),
+    ("run taken", |_, line| line.contains("is there already, or has been, as job")),
     ("signal delivered", |_, line| line.contains(" delivered")),
     ("duplicate signal", |_, line| line.contains(" duplicate")),
     ("unread end", |_, line| line.ends_with(" unread")),

@@ -154,7 +154,7 @@ impl<S: Subject> Runner<S> {
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
             "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "ask" | "order" | "settleable"
-            | "recount" | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
+            | "settle-stopped" | "stops" | "recount" | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "rewind" => self.rewind(args).await?,
             "retry" => self.retry(args).await?,
@@ -165,6 +165,7 @@ impl<S: Subject> Runner<S> {
             "entries" => self.entries(args).await?,
             "inbox" => self.inbox(args).await?,
             "shown" => self.shown(args).await?,
+            "tombstone" => self.tombstone(args).await?,
             "stream" => self.stream(args).await?,
             "streams" => self.streams(args).await?,
             "note" | "marks" | "tags" => self.notes(&verb, args, body).await?,

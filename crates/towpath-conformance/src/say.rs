@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
     InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, ProgressLine, QueueLine, RunHead, RunLine,
-    Shown, StateCounts, StreamHead, StreamLine, Undecided, Upstream, VersionLine, Versions, WorkerLine,
+    Shown, StateCounts, StreamHead, StreamLine, Tombstone, Undecided, Upstream, VersionLine, Versions, WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -249,6 +249,18 @@ impl Say<'_> {
     /// A line of a stream.
     pub(crate) fn stream_line(&self, line: &StreamLine) -> String {
         Line::new("line").word(line.number.to_string()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
+    }
+
+    pub(crate) fn tombstone(&self, left: &Tombstone) -> String {
+        Line::new("tombstone")
+            .word(left.run.as_str())
+            .pair("job", self.names.of(left.job))
+            .pair("kind", &left.kind)
+            .pair("version", left.version)
+            .word(State::Ended(left.end).to_string())
+            .pair("ended", self.at(left.ended_at))
+            .pair("until", self.at(left.until))
+            .end()
     }
 
     pub(crate) fn stream_head(&self, head: &StreamHead) -> String {
@@ -544,6 +556,7 @@ pub(crate) fn census(census: &Census) -> String {
         .count("undos", census.undos)
         .count("keys", census.keys)
         .count("shown", census.shown)
+        .count("tombstones", census.tombstones)
         .count("notes", census.notes)
         .end();
     if line.is_empty() { "nothing".into() } else { line }

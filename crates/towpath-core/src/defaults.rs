@@ -48,6 +48,10 @@ pub const SQLITE_WATCH: Duration = Duration::from_millis(20);
 pub const MAINTENANCE: Duration = Duration::from_secs(5);
 /// How long a lone job that succeeded or was skipped stays: volume against usefulness.
 pub const KEEP_JOB: Duration = Duration::from_secs(24 * 3_600);
+/// How long a lone run that succeeded stays: somebody may wait days for its result.
+pub const KEEP_RUN: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How long the id of a run stays taken after its end, though the run was pruned: a request that comes twice comes within days.
+pub const KEEP_ID: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// How long a graph that succeeded stays.
 pub const KEEP_GRAPH: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// How long what is dead, quarantined or cancelled stays: people come back to it.
@@ -70,6 +74,13 @@ pub const RETRIES_LOOK: Duration = Duration::from_secs(5);
 pub const SWEEP: Duration = Duration::from_secs(60);
 /// After this long others carry a retry of a graph on: whoever began it has most likely died.
 pub const RETRY_GRACE: Duration = Duration::from_secs(30);
+/// After this long others carry on what whoever cancelled a graph has begun: he has most likely died.
+pub const STOP_GRACE: Duration = Duration::from_secs(10);
+/// A stopped graph whose nodes are settled is looked at once more after this long: no transaction that did not see the stop is
+/// still under way.
+pub const STOP_LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// How often a worker looks for stopped graphs that others have left.
+pub const STOPS_LOOK: Duration = Duration::from_secs(5);
 /// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -197,8 +208,9 @@ pub fn table() -> Vec<DefaultLine> {
         line("arrivals kept of a run", limits::INBOX_MAX.to_string(), "whoever sends more is told"),
         line("attempts kept", format!("first 1 + last {}", limits::ATTEMPTS_KEPT_NEWEST), "shows cause and now"),
         line("error text", format!("{} KiB", limits::ERROR_BYTES_MAX >> 10), "bounded"),
-        line("kept: succeeded, skipped", "24 h lone jobs, 7 d graphs".into(), "volume against usefulness"),
+        line("kept: succeeded, skipped", "24 h lone jobs, 7 d graphs and runs".into(), "volume against usefulness"),
         line("kept: dead, quarantined, cancelled", "30 d".into(), "people come back"),
+        line("id of a run taken after its end", "30 d".into(), "a request that comes twice comes within days"),
         line("prune", format!("{PRUNE_BATCH} rows a call, every {MAINTENANCE:?}"), "short transactions"),
     ]
 }

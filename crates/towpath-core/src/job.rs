@@ -70,6 +70,9 @@ pub struct NewJob {
     pub headers: BTreeMap<String, String>,
     /// The run that it is, if it is one: a job with a journal.
     pub run: Option<RunId>,
+    /// How long the id of a run stays taken after its end, also when the run itself is pruned before; none of it is no longer
+    /// than the run is kept. Of lone runs only: a node goes with its graph. At most ten years.
+    pub keep_id: Option<Duration>,
     /// The key that it alone of its kind may have. Lone jobs only: a graph has a key of its own, a run its id.
     pub unique: Option<Box<Unique>>,
 }
@@ -90,6 +93,7 @@ impl NewJob {
             tags: Vec::new(),
             headers: BTreeMap::new(),
             run: None,
+            keep_id: None,
             unique: None,
         }
     }
@@ -220,6 +224,23 @@ impl NewJob {
                     unique.key
                 ),
             });
+        }
+        if let Some(keep) = self.keep_id {
+            if self.run.is_none() {
+                return Err(Refusal::Invalid {
+                    problem: format!("job {} is no run and has no id to keep: leave `keep_id` out", self.id),
+                });
+            }
+            if keep > limits::KEEP_ID_MAX {
+                return Err(Refusal::Invalid {
+                    problem: format!(
+                        "the id of job {} is to stay taken for {} days, at most {} are allowed",
+                        self.id,
+                        keep.as_secs() / 86_400,
+                        limits::KEEP_ID_MAX.as_secs() / 86_400
+                    ),
+                });
+            }
         }
         if self.rules.retry.attempts_max == 0 || self.rules.crash_limit == 0 {
             return Err(Refusal::Invalid {

@@ -1,11 +1,15 @@
 //! Every limit, in one place. Each is checked before anything is written.
 
+use std::time::Duration;
+
 /// Longest kind, queue or branch label, in bytes.
 pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Longest name of a node or a graph, in bytes.
 pub const NODE_NAME_BYTES_MAX: usize = 128;
 /// Longest id of a run, in bytes.
 pub const RUN_ID_BYTES_MAX: usize = 200;
+/// Longest time for which the id of a run stays taken after its end: ten years. What is kept meanwhile is one narrow row.
+pub const KEEP_ID_MAX: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 /// Longest unique key, in bytes.
 pub const UNIQUE_KEY_BYTES_MAX: usize = 256;
 /// Longest dedup key of a signal, in bytes.
@@ -95,10 +99,16 @@ pub const SCHEDULE_MINTED_KEPT: usize = 10;
 pub const TICKS_COUNTED_MAX: u32 = 100;
 /// Nodes that one order re-arms at most: short transactions.
 pub const REARM_MAX: usize = 500;
+/// Edges that one look at a graph which is retried adds at most, for nodes that wait for others over some that stay.
+pub const BEHIND_MAX: usize = 100_000;
 /// Most attempts of a graph whose rules retry it.
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// Stopped graphs that one look lists at most.
+pub const STOPS_LOOK_MAX: u32 = 100;
+/// Nodes of a stopped graph that one transaction settles at most.
+pub const SETTLE_STOPPED_MAX: u32 = 500;
 /// Graphs that one look of a sweeper counts again.
 pub const SWEEP_GRAPHS_MAX: u32 = 1_000;
 /// Nodes and edges of them, one graph at least: some tenths of a second of a server's time.

@@ -33,6 +33,7 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod transact;
 mod turn;
 mod undo;
@@ -51,10 +52,10 @@ use crate::name::{Queue, RunId, ScheduleName};
 use crate::payload::Payload;
 use crate::schedule::ScheduleWrite;
 use crate::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
-    Hint, HintStream, Hints, InboxLine, Inspect, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue,
-    RescueReply, SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind,
-    StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, DueStops, Ended, Enqueue,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, MarkLine, Migration, Note, Noted, Order, Peer,
+    Pruned, Rescue, RescueReply, SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError,
+    StoreErrorKind, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::tally::Record;
 use crate::time::Timestamp;
@@ -175,6 +176,11 @@ impl Store for MemoryStore {
 
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
         Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
+    }
+
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("look for stopped graphs", |tables| tables.stops(now, limit)) })
     }
 
     fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {

@@ -22,7 +22,7 @@ pub use entry::{Entry, Ident, OpKind, Outcome, Pos};
 pub use history::{HISTORY_VERSION, History, HistoryHeader};
 pub use inbox::Unfit;
 pub use interrupt::{Disagreement, Interrupt, Mismatch, Misuse};
-pub use ops::{Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
+pub use ops::{Ahead, Command, Fits, Lost, Ops, Request, Wants, Work, frame_ident};
 pub use stopped::Stopped;
 
 use std::any::Any;
@@ -107,6 +107,11 @@ pub struct Waits {
 const PASS_BYTES: usize = 4 * 1024 * 1024;
 /// Deliveries after which it does.
 const PASS_DELIVERIES: usize = 4_096;
+/// What the line of a failure says of what was ahead; of a success nothing is asked.
+fn of_failure(kind: OpKind, outcome: &Outcome, ahead: Ahead) -> (Option<Pos>, Vec<Pos>) {
+    if carried::is_failure(kind, outcome) { (Some(ahead.next), ahead.unopened) } else { (None, Vec::new()) }
+}
+
 /// So often a function may wake itself without touching an operation.
 const SPINS_MAX: u32 = 1_000;
 /// So often it may at all: a join of many parts yields now and then.
@@ -190,14 +195,14 @@ impl<T> Live<T> {
     }
 
     /// The line of a piece that is committed alone.
-    pub fn line_alone(pos: Pos, op: Ident, at: Timestamp, outcome: Outcome, next: Pos) -> Entry {
-        let next = carried::is_failure(op.kind, &outcome).then_some(next);
-        Entry::Done { pos, op, at, outcome, arrival: None, alone: true, next }
+    pub fn line_alone(pos: Pos, op: Ident, at: Timestamp, outcome: Outcome, ahead: Ahead) -> Entry {
+        let (next, unopened) = of_failure(op.kind, &outcome, ahead);
+        Entry::Done { pos, op, at, outcome, arrival: None, alone: true, next, unopened }
     }
 
-    /// The place of the operation that is built next.
-    pub fn next(&self) -> Pos {
-        self.ops.lock().next()
+    /// What the function has not come to.
+    pub fn ahead(&self) -> Ahead {
+        self.ops.lock().ahead()
     }
 
     /// The instant of something that the function is told now: time never goes back for it.
@@ -284,14 +289,14 @@ impl<T> Live<T> {
                 break;
             }
             let Some((pos, outcome, arrival)) = self.next_completion(now)? else { break };
-            let (at, next) = (self.at(now), self.next());
+            let (at, ahead) = (self.at(now), self.ahead());
             bytes += 128 + outcome.json().len();
             let (ident, ended) = self.deliver(pos, at, outcome.clone())?;
             if let Some(op) = ident {
                 count += 1;
                 pass.must_commit = true;
-                let next = carried::is_failure(op.kind, &outcome).then_some(next);
-                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival, alone: false, next });
+                let (next, unopened) = of_failure(op.kind, &outcome, ahead);
+                pass.entries.push(Entry::Done { pos, op, at, outcome, arrival, alone: false, next, unopened });
             }
             pass.ended = ended;
             pass.entries.extend(self.ops.lock().take_lines()?);

@@ -223,6 +223,13 @@ begin
       if found then
         return jsonb_build_object('is', 'run_taken', 'run', j->>'run', 'id', old.id);
       end if;
+      -- Looked for after the run: a prune puts the one in the place of the other.
+      select t.job as id into old from towpath.tombstone t where t.run = j->>'run';
+      if found and old.id = new_id then
+        return jsonb_build_object('is', 'existing');
+      elsif found then
+        return jsonb_build_object('is', 'run_taken', 'run', j->>'run', 'id', old.id);
+      end if;
     end if;
     answer := towpath.key_clash(now_us, 0, of_kind, j);
     if answer is not null then
@@ -239,7 +246,8 @@ begin
     perform towpath.put_tags(new_key, j->>'tags');
   end if;
   if j ? 'run' then
-    insert into towpath.run (job, id, chapter, entries) values (new_key, j->>'run', 1, 0) on conflict (id) do nothing;
+    insert into towpath.run (job, id, chapter, entries, keep_id_us)
+    values (new_key, j->>'run', 1, 0, (j->>'keep_id_us')::bigint) on conflict (id) do nothing;
     if not found then
       raise exception 'a run was started meanwhile' using errcode = 'serialization_failure';
     end if;
@@ -286,14 +294,15 @@ begin
   if found then
     return jsonb_build_object('is', 'job_conflict', 'id', old.id, 'kind', old.kind);
   end if;
-  select x.run, coalesce(b.id, x.first_id) as id into old
+  select x.run, coalesce(b.id, t.job, x.first_id) as id into old
   from (
     select j->>'run' as run, place, (j->>'id')::uuid as id,
       first_value((j->>'id')::uuid) over (partition by j->>'run' order by place) as first_id
     from jsonb_array_elements(nodes) with ordinality as y(j, place) where y.j ? 'run'
   ) as x
   left join towpath.run r on r.id = x.run left join towpath.job b on b.key = r.job
-  where b.id is not null or x.first_id <> x.id
+  left join towpath.tombstone t on t.run = x.run
+  where b.id is not null or t.job is not null or x.first_id <> x.id
   order by x.place limit 1;
   if found then
     return jsonb_build_object('is', 'run_taken', 'run', old.run, 'id', old.id);
@@ -352,7 +361,106 @@ begin
   return jsonb_build_object('is', 'inserted', 'key', keys[1]);
 end $towpath$;
 
--- Writes jobs and graphs, each accepted or refused alone; answers `now` and an answer for each item, in order.
+-- Deletes a run that has ended and is no node, to make place for another one of its id; answers whether it was there. Waits for
+-- who has it: a prune or a retry may be first.
+create function towpath.replace_run(old_key bigint) returns boolean language plpgsql as $towpath$
+begin
+  delete from towpath.ended e where e.job = old_key;
+  if not found then
+    return false;
+  end if;
+  delete from towpath.output o where o.job = old_key;
+  delete from towpath.progress p where p.job = old_key;
+  delete from towpath.tag t where t.job = old_key;
+  delete from towpath.mark m where m.job = old_key;
+  delete from towpath.attempt a where a.job = old_key;
+  delete from towpath.entry e where e.run = old_key;
+  delete from towpath.shown s where s.run = old_key;
+  delete from towpath.arrival v using towpath.run r where r.job = old_key and v.run = r.id;
+  delete from towpath.run r where r.job = old_key;
+  delete from towpath.job j where j.key = old_key;
+  return true;
+end $towpath$;
+
+-- Starts a run whose id may be taken, with a signal, or with lines of another run's journal; all or nothing. Shares the lock of the
+-- run's id before it looks: no worker parks it, or ends it with the signal unread, from there on.
+create function towpath.start_run(now_us bigint, s jsonb) returns jsonb language plpgsql as $towpath$
+declare
+  j jsonb := s->'start';
+  f jsonb := s->'fork';
+  there record;
+  of_key bigint;
+  new_key bigint;
+  lines int;
+  sent jsonb := '{}';
+  answer jsonb;
+begin
+  perform pg_advisory_xact_lock_shared('towpath.run'::regclass::int, towpath.run_lock(j->>'run'));
+  -- One that is sent again, its signal with it, was carried out as a whole.
+  if exists (select 1 from towpath.job b where b.id = (j->>'id')::uuid) then
+    return towpath.enqueue_job(now_us, j);
+  end if;
+  loop
+    select b.key, b.id, x.job is not null as has_ended, b.graph is not null as is_node into there
+    from towpath.run r join towpath.job b on b.key = r.job left join towpath.ended x on x.job = r.job
+    where r.id = j->>'run';
+    if not found then
+      -- Looked for after the run: a prune puts the one in the place of the other.
+      select null::bigint as key, t.job as id, true as has_ended, false as is_node into there
+      from towpath.tombstone t where t.run = j->>'run';
+      exit when not found;
+    end if;
+    if s->>'taken' = 'replace' and there.has_ended and not there.is_node then
+      -- A prune may be first and leave a tombstone, or a retry, and it lives: it is looked at again then.
+      continue when there.key is not null and not towpath.replace_run(there.key);
+      delete from towpath.tombstone t where t.run = j->>'run';
+      exit;
+    end if;
+    if s->>'taken' = 'refuse' or there.has_ended then
+      -- It says which job has the id.
+      return towpath.enqueue_job(now_us, j);
+    end if;
+    if s ? 'signal' then
+      sent := towpath.signal_items(jsonb_build_array(s->'signal'));
+    end if;
+    if sent->'items'->>0 = 'full' then
+      return jsonb_build_object('is', 'inbox_full');
+    end if;
+    return sent || jsonb_build_object('is', 'run', 'id', there.id);
+  end loop;
+  begin
+    if s ? 'signal' then
+      sent := towpath.signal_items(jsonb_build_array(s->'signal'));
+    end if;
+    if sent->'items'->>0 = 'full' then
+      return jsonb_build_object('is', 'inbox_full');
+    end if;
+    answer := towpath.enqueue_job(now_us, j);
+    if s ? 'fork' and answer->>'is' = 'inserted' then
+      select r.job into of_key
+      from towpath.job b join towpath.run r on r.job = b.key where b.id = (f->>'of')::uuid;
+      new_key := (answer->>'key')::bigint;
+      -- The lines are counted as they are copied: no lock holds up the other run, or its prune.
+      insert into towpath.entry (run, chapter, seq, codec, bytes, at)
+      select new_key, 1, row_number() over (order by e.seq)::int, e.codec, e.bytes, e.at
+      from towpath.entry e
+      where e.run = of_key and e.chapter = (f->>'chapter')::int and e.seq >= 1 and e.seq < (f->>'below')::int
+        and not f->'without' @> to_jsonb(e.seq);
+      get diagnostics lines = row_count;
+      if of_key is null or lines <> (f->>'lines')::int then
+        raise exception 'the journal to fork is gone' using errcode = 'TP002';
+      end if;
+      insert into towpath.entry (run, chapter, seq, codec, bytes, at)
+      values (new_key, 1, 0, (f->'first'->>'codec')::smallint, towpath.payload_of(f->'first'), now_us);
+      update towpath.run r set entries = lines + 1, origin = f->>'origin' where r.job = new_key;
+    end if;
+  exception when sqlstate 'TP002' then
+    return jsonb_build_object('is', 'journal_gone');
+  end;
+  return sent || answer;
+end $towpath$;
+
+-- Writes jobs and graphs, and starts runs, each accepted or refused alone; answers `now` and an answer for each item, in order.
 -- Unique keys are locked first, in their order, so that two batches cannot wait for each other.
 create function towpath.enqueue_items(items jsonb, at_us bigint default null) returns jsonb language plpgsql
   set enable_seqscan to off set jit to off as $towpath$
@@ -375,6 +483,8 @@ begin
   for item in select * from jsonb_array_elements(items) loop
     if item ? 'graph' then
       answers := answers || towpath.enqueue_graph_row(now_us, item);
+    elsif item ? 'start' then
+      answers := answers || towpath.start_run(now_us, item);
     else
       answers := answers || towpath.enqueue_job(now_us, item);
     end if;
@@ -413,8 +523,9 @@ begin
       continue;
     end if;
     is_there := exists (select 1 from towpath.run r where r.id = item->>'run');
-    if is_there and exists (
-      select 1 from towpath.run r join towpath.ended e on e.job = r.job where r.id = item->>'run')
+    if (is_there and exists (
+        select 1 from towpath.run r join towpath.ended e on e.job = r.job where r.id = item->>'run'))
+      or (not is_there and exists (select 1 from towpath.tombstone t where t.run = item->>'run'))
     then
       answers := answers || '"ended"'::jsonb;
       continue;

@@ -191,15 +191,28 @@ create table towpath.blob (
   bytes bytea not null
 );
 
--- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place.
+-- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place. `keep_id_us` is how long the id stays taken
+-- after the end.
 create table towpath.run (
   job bigint primary key,
+  keep_id_us bigint,
   chapter int not null,
   entries int not null,
   id text collate "C" not null unique,
   paused text,
   origin text
 ) with (fillfactor = 70);
+
+-- Ids of runs that were pruned and stay taken until a prune forgets them, from `until_at` on.
+create table towpath.tombstone (
+  ended_at bigint not null,
+  until_at bigint not null,
+  job uuid not null,
+  lane int not null,
+  state smallint not null,
+  run text collate "C" primary key
+);
+create index tombstone_until on towpath.tombstone (until_at, run);
 
 create table towpath.entry (
   run bigint not null,
@@ -256,6 +269,7 @@ create table towpath.graph (
   undo_rank int,
   committed bigint not null default 0,
   generation int not null default 1,
+  rearmed int not null default 0,
   restart_of uuid,
   check (("end" is null) = (ended_at is null))
 ) with (fillfactor = 70);
@@ -270,8 +284,10 @@ create table towpath.stop (
   reason smallint not null,
   at bigint not null,
   actor text not null,
-  why text not null
+  why text not null,
+  due bigint
 );
+create index stop_due on towpath.stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table towpath.retry (

@@ -1,6 +1,6 @@
 -- How many rows each table has. Reads them whole.
 -- Returns one row: jobs, ready, later, running, blocked, undecided, ended, graphs, nodes, edges, stops, attempts, outputs,
--- deadlines, workers, leases, runs, entries, arrivals, undos, keys, shown, notes (progress, tag and mark together). No locks.
+-- deadlines, workers, leases, runs, entries, arrivals, undos, keys, shown, notes (progress, tag and mark together), tombstones. No locks.
 select (select count(*) from towpath.job) as jobs, (select count(*) from towpath.ready) as ready,
   (select count(*) from towpath.later) as later, (select count(*) from towpath.running) as running,
   (select count(*) from towpath.blocked) as blocked, (select count(*) from towpath.undecided) as undecided,
@@ -12,4 +12,5 @@ select (select count(*) from towpath.job) as jobs, (select count(*) from towpath
   (select count(*) from towpath.run) as runs, (select count(*) from towpath.entry) as entries,
   (select count(*) from towpath.arrival) as arrivals, (select count(*) from towpath.undo) as undos,
   (select count(*) from towpath.unique_key) as keys, (select count(*) from towpath.shown) as shown,
-  (select count(*) from towpath.progress) + (select count(*) from towpath.tag) + (select count(*) from towpath.mark) as notes
+  (select count(*) from towpath.progress) + (select count(*) from towpath.tag) + (select count(*) from towpath.mark) as notes,
+  (select count(*) from towpath.tombstone) as tombstones

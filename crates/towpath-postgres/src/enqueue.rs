@@ -30,7 +30,7 @@ pub(crate) const DELAY_US_MAX: i64 = 4_000_000_000_000_000_000;
 pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item>>) -> Result<(Enqueued, News), Fault> {
     inner.lanes.intern(&session, items.iter().flat_map(jobs_of)).await?;
     let by_function = inner.by_function.load(Ordering::Relaxed);
-    if (by_function || items.iter().any(is_keyed)) && !items.iter().any(stands_alone) {
+    if (by_function || items.iter().any(goes_by_function)) && !items.iter().any(stands_alone) {
         return items::enqueue(inner, &session, &items).await;
     }
     let mut ids = HashSet::with_capacity(items.len());
@@ -46,10 +46,7 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
             [Item::Append(append)] => {
                 answers.push(crate::append::append(inner, &session, now, append, &mut written).await?);
             }
-            [Item::Start(start)] => {
-                answers.push(crate::start::start(inner, &session, now, start, &mut written).await?);
-            }
-            _ if part.iter().any(is_keyed) => {
+            _ if part.iter().any(goes_by_function) => {
                 answers.extend(items::enqueue_part(inner, &session, now, part, &mut written).await?);
             }
             _ => answers.extend(enqueue_part(inner, &session, now, part, &mut written).await?),
@@ -61,12 +58,13 @@ pub(crate) async fn enqueue(inner: &Inner, session: Session, items: Arc<Vec<Item
 
 /// Whether it is carried out by itself, with locks of its own.
 fn stands_alone(item: &Item) -> bool {
-    matches!(item, Item::Append(_) | Item::Start(_))
+    matches!(item, Item::Append(_))
 }
 
-/// Whether it has a unique key.
-fn is_keyed(item: &Item) -> bool {
+/// Whether what is there by then decides about it, in one exchange: it has a unique key, or is of an id that may be taken.
+fn goes_by_function(item: &Item) -> bool {
     match item {
+        Item::Start(_) => true,
         Item::Job(job) => job.unique.is_some(),
         Item::Graph(graph) => graph.unique().is_some(),
         _ => false,
@@ -211,7 +209,7 @@ pub(crate) async fn enqueue_part(
                 (Err(refusal), _) => Err(refusal),
                 (Ok(()), Some(known)) => known.answer(job),
                 (Ok(()), None) => match runs.claim([&**job]) {
-                    Some(refusal) => Err(refusal),
+                    Some(refusal) => refusal.unless_repeated(job.id),
                     None => {
                         let lane = inner.lanes.number(job)?;
                         written.lanes.insert(lane);
@@ -379,6 +377,7 @@ columns!(Tags of TagRow<'a> {
 columns!(NewRuns of RunRow<'a> {
     job: i64,
     id: &'a str,
+    keep_id_us: Option<i64>,
 });
 
 columns!(Graphs of GraphRow<'a> {
@@ -551,8 +550,9 @@ impl<'a> Growth<'a> {
     }
 
     fn job(&mut self, job: &'a NewJob, lane: i32, key: Option<i64>, node: Option<(i64, Option<Vec<u8>>)>) {
+        let keep_id_us = job.keep_id.map(towpath_core::micros);
         if let Some((job, id)) = key.zip(job.run.as_ref().map(RunId::as_str)) {
-            self.runs.push(RunRow { job, id });
+            self.runs.push(RunRow { job, id, keep_id_us });
         }
         self.tags.of(job);
         self.jobs.add(job, lane, key, node);

@@ -7,8 +7,8 @@ use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, VersionLine,
-    WorkerLine,
+    Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, Tombstone,
+    VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -38,6 +38,17 @@ impl Inspect for PostgresStore {
             async move {
                 let rows = session.run(Query::ExistingRuns, &[&*ids]).await?;
                 rows.first().map(|row| Ok(JobId::from(row.try_get::<_, Uuid>(1)?))).transpose()
+            }
+        })
+    }
+
+    fn tombstone(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<Tombstone>>> {
+        let id = Arc::new(id);
+        self.read("look for a tombstone", move |session| {
+            let id = Arc::clone(&id);
+            async move {
+                let rows = session.run(Query::TombstoneFind, &[&id.as_str()]).await?;
+                rows.first().map(|row| tombstone(&id, row)).transpose()
             }
         })
     }
@@ -226,9 +237,22 @@ impl Inspect for PostgresStore {
                 keys: number(&row, 20)?,
                 shown: number(&row, 21)?,
                 notes: number(&row, 22)?,
+                tombstones: number(&row, 23)?,
             })
         })
     }
+}
+
+fn tombstone(run: &RunId, row: &Row) -> Result<Tombstone, Fault> {
+    Ok(Tombstone {
+        run: run.clone(),
+        job: JobId::from(row.try_get::<_, Uuid>(0)?),
+        kind: Kind::from_stored(row.try_get(1)?),
+        version: u16::try_from(row.try_get::<_, i32>(2)?).unwrap_or(u16::MAX),
+        end: crate::rows::end(row.try_get(3)?)?,
+        ended_at: Timestamp::from_micros(row.try_get(4)?),
+        until: Timestamp::from_micros(row.try_get(5)?),
+    })
 }
 
 /// So many ready jobs are found faster among all jobs than one by one.

@@ -18,6 +18,7 @@ use crate::enqueue::{DELAY_US_MAX, Written, jobs_of};
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::session::Session;
+use crate::start::{self, start_value};
 use crate::store::{Inner, News};
 
 /// A batch on its way to the function: what it is sent, and what was refused before.
@@ -69,6 +70,13 @@ impl Sent {
                     sent.push(graph_value(inner, graph)?);
                     None
                 }
+                Item::Start(start) => match start.check() {
+                    Ok(()) => {
+                        sent.push(start_value(inner, start)?);
+                        None
+                    }
+                    Err(refusal) => Some(refusal),
+                },
                 _ => Some(Refusal::Invalid { problem: "an append cannot be sent in this way".into() }),
             };
             refused.push(refusal);
@@ -116,6 +124,10 @@ struct Answer {
     kind: Option<String>,
     name: Option<String>,
     run: Option<String>,
+    /// The lanes of runs that a signal has woken, and the least seq of them.
+    #[serde(default)]
+    lanes: Vec<i32>,
+    first: Option<i64>,
 }
 
 impl Answer {
@@ -131,6 +143,14 @@ impl Answer {
                 written.lanes.insert(inner.lanes.number(job)?);
             }
             written.first = written.first.into_iter().chain(self.key).min();
+        }
+        if let Item::Start(start) = item {
+            written.lanes.extend(&self.lanes);
+            written.first = written.first.into_iter().chain(self.first).min();
+            written.signalled.extend(start.signal.iter().map(|signal| signal.run.clone()));
+            if let Some(answer) = start::answered(start, &self.is, JobId::from(id)) {
+                return Ok(answer);
+            }
         }
         Ok(match self.is.as_str() {
             "inserted" => Ok(Placed::Inserted),
@@ -225,6 +245,7 @@ pub(crate) fn job_value(inner: &Inner, job: &NewJob) -> Result<Map<String, Value
     fields.maybe("headers", (!job.headers.is_empty()).then(|| crate::rows::json(&job.headers)).flatten());
     fields.payload(&job.input);
     fields.maybe("run", job.run.as_ref().map(RunId::as_str));
+    fields.maybe("keep_id_us", job.keep_id.map(micros));
     if let Some(unique) = &job.unique {
         fields.unique(unique);
     }

@@ -29,6 +29,10 @@ pub(crate) async fn prune(session: Session, limit: u32) -> Result<Pruned, Fault>
             let keys: i64 = session.one(Query::PruneKeys, &[&limit]).await?.try_get(0)?;
             pruned.keys = u32::try_from(keys).unwrap_or(u32::MAX);
         }
+        if pruned.is_empty() {
+            let tombstones: i64 = session.one(Query::PruneTombstones, &[&limit]).await?.try_get(0)?;
+            pruned.tombstones = u32::try_from(tombstones).unwrap_or(u32::MAX);
+        }
     }
     session.commit().await?;
     Ok(pruned)

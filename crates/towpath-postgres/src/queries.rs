@@ -152,7 +152,7 @@ queries! {
     InsertNodes = "insert_nodes" (
         INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY
     );
-    InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY);
+    InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY, INT8_ARRAY);
     InsertUndos = "insert_undos" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY);
     JobDetail = "job_detail" (UUID);
     JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
@@ -196,6 +196,7 @@ queries! {
     PruneKeys = "prune_keys" (INT4);
     PruneMark = "prune_mark" (INT8);
     PruneNodes = "prune_nodes" (INT8, INT4);
+    PruneTombstones = "prune_tombstones" (INT4);
     QueueList = "queue_list" ();
     ReadyMany = "ready_many" (INT4);
     Rearm = "rearm" (INT8);
@@ -214,6 +215,8 @@ queries! {
     EditInput = "edit_input" (INT8, INT2, BYTEA);
     RearmChildren = "rearm_children" (INT8_ARRAY);
     RearmFreed = "rearm_freed" (INT8_ARRAY);
+    RearmBehind = "rearm_behind" (INT8, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY);
+    RearmCount = "rearm_count" (INT8, INT4);
     RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
     RearmLook = "rearm_look" (INT8_ARRAY);
     RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);
@@ -239,9 +242,6 @@ queries! {
     StreamList = "stream_list" (TEXT, TEXT, INT4);
     StreamRead = "stream_read" (TEXT, TEXT, INT8, INT4);
     ContentNodes = "content_nodes" (INT8);
-    ForkCopy = "fork_copy" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT8, INT2, BYTEA, INT8, TEXT);
-    ForkHold = "fork_hold" (UUID);
-    ForkLook = "fork_look" (INT8, INT4, INT4, INT4_ARRAY);
     GraphContent = "graph_content" (UUID);
     GraphRestarts = "graph_restarts" (UUID);
     Revision = "revision" ();
@@ -250,9 +250,7 @@ queries! {
     RunLook = "run_look" (INT8_ARRAY, BOOL_ARRAY);
     RunPause = "run_pause" (INT8, TEXT);
     RunResume = "run_resume" (TEXT_ARRAY, INT8);
-    RunReplace = "run_replace" (INT8);
     RunRewind = "run_rewind" (INT8, INT4, INT4, INT4_ARRAY, INT4, INT2, BYTEA, INT8, TEXT);
-    RunStands = "run_stands" (TEXT);
     RunsBegun = "runs_begun" (INT8_ARRAY);
     RunsBeside = "runs_beside" (INT8_ARRAY);
     RunsOfGraph = "runs_of_graph" (INT8, INT2);
@@ -302,11 +300,14 @@ queries! {
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopLook = "stop_look" (INT8);
-    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
+    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT, INT8);
+    StopSettled = "stop_settled" (INT8, INT8);
+    StopDue = "stop_due" (INT4);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);
     TakeRunning = "take_running" (INT8_ARRAY);
+    TombstoneFind = "tombstone_find" (TEXT);
     TurnFinish = "turn_finish" (INT8, INT8, BYTEA);
     TransactHold = "transact_hold" (INT8, UUID, INT8, INT4);
     PauseDelete = "pause_delete" (TEXT);

@@ -1,15 +1,13 @@
-//! Lets runs go on from lines of a journal: a retry its own, a fork another's.
+//! Lets runs that have ended go on from lines of their own journals.
 
 use towpath_core::replay::Kept;
-use towpath_core::store::{CancelNote, Changed, Fork, Refusal};
+use towpath_core::store::{CancelNote, Changed};
 use towpath_core::{End, JobId, Payload, State};
-use uuid::Uuid;
 
 use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, json, stored};
-use crate::session::Session;
+use crate::rows::{count, stored};
 
 impl Orders<'_> {
     pub(crate) async fn retry_run(
@@ -55,36 +53,6 @@ impl Orders<'_> {
         self.lanes.push(row.try_get(0)?);
         Ok(Changed::Requeued)
     }
-}
-
-/// A fork whose lines are there, and stay there until the commit: the key of the run that it is of.
-pub(crate) async fn hold(session: &Session, fork: &Fork) -> Result<Result<i64, Refusal>, Fault> {
-    let gone = || Ok(Err(Refusal::JournalGone { run: fork.origin.run.clone() }));
-    let held = session.run(Query::ForkHold, &[&fork.of.as_uuid()]).await?;
-    let Some(row) = held.first() else { return gone() };
-    let (of, chapter, kept): (i64, i32, &Kept) = (row.try_get(0)?, stored(fork.origin.chapter), &fork.kept);
-    let row = session.one(Query::ForkLook, &[&of, &chapter, &stored(kept.below), &numbers(kept)]).await?;
-    if row.try_get::<_, i64>(0)? != i64::from(kept.lines()) {
-        return gone();
-    }
-    Ok(Ok(of))
-}
-
-/// Gives a run that was just written the lines that it goes on from.
-pub(crate) async fn copy(session: &Session, now: i64, of: i64, job: JobId, fork: &Fork) -> Result<(), Fault> {
-    let ids: Vec<Uuid> = vec![job.as_uuid()];
-    let key: i64 = session.one(Query::FindJobs, &[&ids]).await?.try_get(1)?;
-    let (chapter, kept, first) = (stored(fork.origin.chapter), &fork.kept, &fork.first);
-    let (below, without, lines) = (stored(kept.below), numbers(kept), stored(kept.lines()));
-    let (codec, bytes, origin) = (first.codec.code(), &first.bytes[..], json(&fork.origin));
-    let row = session
-        .one(Query::ForkCopy, &[&of, &chapter, &below, &without, &lines, &key, &codec, &bytes, &now, &origin])
-        .await?;
-    if row.try_get::<_, i64>(0)? == i64::from(kept.lines()) + 1 {
-        return Ok(());
-    }
-    // It has begun two chapters since the look.
-    Err(Fault::Again("the journal to fork is gone"))
 }
 
 fn numbers(kept: &Kept) -> Vec<i32> {

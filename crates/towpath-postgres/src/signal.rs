@@ -104,9 +104,6 @@ enum Item {
     Answered(Result<Delivery, Refusal>),
 }
 
-/// What became of a signal.
-pub(crate) type Sent = Result<Delivery, Refusal>;
-
 /// What was written: the numbers of the signals, and the lane and seq of each run that was woken.
 #[derive(Default)]
 pub(crate) struct Written {
@@ -193,13 +190,6 @@ impl<'a> Plan<'a> {
     pub(crate) fn add(&mut self, arrival: &'a Arrival, seq: i64) {
         self.push(arrival, seq);
         self.items.push(Item::Sent(seq, Delivery::Delivered));
-    }
-
-    /// Writes the one signal of a plan; answers what became of it, and what was woken.
-    pub(crate) async fn write_one(self, session: &Session, now: i64) -> Result<(Sent, Vec<(i32, i64)>), Fault> {
-        let Written { seqs, woken } = self.write(session, now).await?;
-        let answer = self.answers(&seqs).pop().unwrap_or(Ok(Delivery::Duplicate));
-        Ok((answer, woken))
     }
 
     fn answers(self, written: &HashSet<i64>) -> Vec<Result<Delivery, Refusal>> {

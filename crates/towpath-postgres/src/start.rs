@@ -1,101 +1,57 @@
-//! Starts a run whose id may be taken.
+//! Starts of runs whose ids may be taken, as the schema's function takes them, and what it answers besides.
 
-use std::slice;
+use serde_json::{Map, Value, json};
+use towpath_core::limits;
+use towpath_core::store::{Arrival, Fork, Placed, Refusal, Start, Taken};
 
-use towpath_core::JobId;
-use towpath_core::store::{Arrival, Item, Placed, Refusal, Start, Taken};
-use uuid::Uuid;
-
-use crate::enqueue::{Written, enqueue_part, known_jobs};
 use crate::error::Fault;
-use crate::queries::Query;
-use crate::rewind;
-use crate::session::Session;
-use crate::signal;
+use crate::items::{job_value, payload_value};
+use crate::rows;
 use crate::store::Inner;
 
-/// Carries out one start, inside the transaction of its batch. Whoever starts the same id beside it is met as a unique
-/// violation, and the verb is replayed.
-pub(crate) async fn start(
-    inner: &Inner,
-    session: &Session,
-    now: i64,
-    start: &Start,
-    written: &mut Written,
-) -> Result<Result<Placed, Refusal>, Fault> {
-    let (Ok(()), Some(run)) = (start.check(), &start.job.run) else {
-        return Ok(start.check().map(|()| Placed::Inserted));
-    };
+/// A start as the function takes it.
+pub(crate) fn start_value(inner: &Inner, start: &Start) -> Result<Value, Fault> {
     let Start { job, taken, signal, fork } = start;
-    // No worker parks it, or ends it with this unread, from here on.
-    signal::lock(session, &[run.as_str()]).await?;
-    // One that is sent again, its signal with it, was carried out as a whole.
-    let known = session.run(Query::ExistingJobs, &[&vec![job.id.as_uuid()]]).await?;
-    if !known_jobs(&known)?.is_empty() {
-        return enqueued(inner, session, now, start, written).await;
-    }
-    if let Some(row) = session.run(Query::RunStands, &[&run.as_str()]).await?.first() {
-        let (key, id, has_ended, is_node): (i64, Uuid, bool, bool) =
-            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-        match taken {
-            Taken::ReplaceEnded if has_ended && !is_node => {
-                session.run(Query::RunReplace, &[&key]).await?;
-            }
-            Taken::Join | Taken::ReplaceEnded if !has_ended => {
-                let sent = send(session, now, signal.as_ref(), written).await?;
-                return Ok(sent.map(|()| Placed::Run(JobId::from(id))));
-            }
-            // It says which job has the id.
-            _ => return enqueued(inner, session, now, start, written).await,
-        }
-    }
-    let of = match fork {
-        Some(fork) => match rewind::hold(session, fork).await? {
-            Ok(of) => Some((of, fork)),
-            Err(refusal) => return Ok(Err(refusal)),
-        },
-        None => None,
+    let taken = match taken {
+        Taken::Refuse => "refuse",
+        Taken::Join => "join",
+        Taken::ReplaceEnded => "replace",
     };
-    if let Err(refusal) = send(session, now, signal.as_ref(), written).await? {
-        return Ok(Err(refusal));
+    let mut fields = Map::new();
+    fields.insert("start".into(), Value::Object(job_value(inner, job)?));
+    fields.insert("taken".into(), taken.into());
+    if let Some(signal) = signal {
+        fields.insert("signal".into(), signal_value(signal));
     }
-    let placed = enqueued(inner, session, now, start, written).await?;
-    if let (Some((of, fork)), Ok(Placed::Inserted)) = (of, &placed) {
-        rewind::copy(session, now, of, job.id, fork).await?;
+    if let Some(fork) = fork {
+        fields.insert("fork".into(), fork_value(fork));
     }
-    Ok(placed)
+    Ok(Value::Object(fields))
 }
 
-async fn enqueued(
-    inner: &Inner,
-    session: &Session,
-    now: i64,
-    start: &Start,
-    written: &mut Written,
-) -> Result<Result<Placed, Refusal>, Fault> {
-    let item = Item::job(start.job.clone());
-    let mut answers = enqueue_part(inner, session, now, slice::from_ref(&item), written).await?;
-    answers.pop().ok_or(Fault::Again("nothing was answered"))
+/// A signal as the functions take it.
+pub(crate) fn signal_value(arrival: &Arrival) -> Value {
+    let mut fields = payload_value(&arrival.payload);
+    fields.insert("run".into(), arrival.run.as_str().into());
+    fields.insert("name".into(), arrival.name.as_str().into());
+    fields.insert("dedup".into(), json!(arrival.dedup));
+    Value::Object(fields)
 }
 
-/// Sends a signal, behind the lock of its run.
-async fn send(
-    session: &Session,
-    now: i64,
-    signal: Option<&Arrival>,
-    written: &mut Written,
-) -> Result<Result<(), Refusal>, Fault> {
-    let Some(arrival) = signal else { return Ok(Ok(())) };
-    let looked = signal::look(session, slice::from_ref(arrival)).await?;
-    let plan = signal::Plan::of(slice::from_ref(arrival), &looked)?;
-    let (answer, woken) = plan.write_one(session, now).await?;
-    if let Err(refusal) = answer {
-        return Ok(Err(refusal));
+fn fork_value(fork: &Fork) -> Value {
+    json!({
+        "of": fork.of.to_string(), "chapter": fork.origin.chapter, "below": fork.kept.below, "without": fork.kept.without,
+        "lines": fork.kept.lines(), "first": payload_value(&fork.first), "origin": rows::json(&fork.origin),
+    })
+}
+
+/// What the function says of a start alone; `None` if it is what it says of any job.
+pub(crate) fn answered(start: &Start, word: &str, job: towpath_core::JobId) -> Option<Result<Placed, Refusal>> {
+    let run = || start.job.run.clone();
+    match word {
+        "run" => Some(Ok(Placed::Run(job))),
+        "inbox_full" => run().map(|run| Err(Refusal::InboxFull { run, max: limits::INBOX_MAX })),
+        "journal_gone" => start.fork.as_ref().map(|fork| Err(Refusal::JournalGone { run: fork.origin.run.clone() })),
+        _ => None,
     }
-    written.signalled.push(arrival.run.clone());
-    for (lane, seq) in woken {
-        written.lanes.insert(lane);
-        written.first = written.first.into_iter().chain([seq]).min();
-    }
-    Ok(Ok(()))
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, MarkLine, Migration, Note, Noted, Order, Peer,
-    Pruned, Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine,
-    Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
+    Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, MarkLine, Migration, Note, Noted,
+    Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult,
+    StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::Record;
 use towpath_core::{
@@ -510,6 +510,10 @@ impl Store for PostgresStore {
 
     fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>> {
         self.read("look for retries", move |session| retry::retries(session, limit))
+    }
+
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        self.read("look for stopped graphs", move |session| read::stops(session, limit))
     }
 
     fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {

@@ -7,14 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Refusal, Signalled, StoreResult, Wake};
 use towpath_core::{RunId, StoreError, StoreErrorKind, Timestamp, limits};
 
 use crate::enqueue::{Written, jobs_of};
 use crate::error::Fault;
-use crate::items::{Sent, payload_value};
+use crate::items::Sent;
 use crate::queries::quoted;
+use crate::start::signal_value;
 use crate::store::{Inner, News, PostgresStore};
 
 /// A batch for a transaction of an application's.
@@ -35,22 +36,17 @@ pub struct SignalText {
 }
 
 impl PostgresStore {
-    /// Prepares a batch of jobs and graphs for a transaction of the application's in this database. Run
+    /// Prepares a batch of jobs, graphs and starts for a transaction of the application's in this database. Run
     /// [`EnqueueText::statement`] in it with [`EnqueueText::argument`] as its only parameter, and hand the text that it gives
     /// to [`EnqueueText::answered`]. Rolled back, nothing of it is there.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Invalid`] for a batch that is too large, or holds an append or a [`Item::Start`]; otherwise as any verb.
+    /// [`StoreErrorKind::Invalid`] for a batch that is too large, or holds an append; otherwise as any verb.
     pub async fn enqueue_text(&self, batch: Enqueue) -> StoreResult<EnqueueText> {
         let invalid = |problem: String| StoreError::new(StoreErrorKind::Invalid, "enqueue", problem);
         batch.check().map_err(|refusal| invalid(refusal.to_string()))?;
         if batch.items.iter().any(|item| matches!(item, Item::Append(_))) {
             return Err(invalid("an append needs a transaction of the store's: append after the commit".into()));
-        }
-        if batch.items.iter().any(|item| matches!(item, Item::Start(_))) {
-            let problem = "a start that replaces a run or brings a signal needs a transaction of the store's: start it plainly, \
-                           and signal it beside";
-            return Err(invalid(problem.into()));
         }
         let items = Arc::new(batch.items);
         let verb = |session| {
@@ -74,13 +70,8 @@ impl PostgresStore {
     pub fn signal_text(&self, arrivals: Vec<Arrival>) -> StoreResult<SignalText> {
         Arrival::check_batch(&arrivals)?;
         let refused: Vec<_> = arrivals.iter().map(|arrival| arrival.check().err()).collect();
-        let sent = arrivals.iter().zip(&refused).filter(|(_, refused)| refused.is_none()).map(|(arrival, _)| {
-            let mut value = payload_value(&arrival.payload);
-            value.insert("run".into(), arrival.run.as_str().into());
-            value.insert("name".into(), arrival.name.as_str().into());
-            value.insert("dedup".into(), json!(arrival.dedup));
-            Value::Object(value)
-        });
+        let sent = arrivals.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+        let sent = sent.map(|(arrival, _)| signal_value(arrival));
         let argument = Value::Array(sent.collect()).to_string();
         let statement = format!("select {}.signal_items($1::text::jsonb)::text", quoted(&self.inner.schema));
         Ok(SignalText { inner: Arc::clone(&self.inner), arrivals, refused, argument, statement })

@@ -171,16 +171,28 @@ create table blob (
 ) strict;
 
 -- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it,
--- `origin` that of where it was forked from.
+-- `origin` that of where it was forked from; `keep_id_us` is how long its id stays taken after its end.
 create table run (
     job integer primary key,
     id text not null,
     chapter integer not null,
     entries integer not null,
     paused text,
-    origin text
+    origin text,
+    keep_id_us integer
 ) strict;
 create unique index run_id on run (id);
+
+-- Ids of runs that were pruned and stay taken until a prune forgets them, from `until_at` on.
+create table tombstone (
+    run text not null primary key,
+    job blob not null check (length(job) = 16),
+    lane integer not null,
+    state integer not null,
+    ended_at integer not null,
+    until_at integer not null
+) strict, without rowid;
+create index tombstone_until on tombstone (until_at, run);
 
 -- An append-only log with a narrow index: faster than keeping the rows in the order of the index.
 create table entry (
@@ -238,6 +250,7 @@ create table graph (
     undo_rank integer,
     committed integer not null default 0,
     generation integer not null default 1,
+    rearmed integer not null default 0,
     restart_of blob check (length(restart_of) = 16)
 ) strict;
 create unique index graph_id on graph (id);
@@ -252,8 +265,11 @@ create table stop (
     reason integer not null,
     at integer not null,
     actor text not null,
-    why text not null
+    why text not null,
+    due integer
 ) strict;
+
+create index stop_due on stop (due, graph) where due is not null;
 
 -- Of graphs that are being retried, each with a stop. `mode` is JSON; from `due` on, whoever looks carries it on.
 create table retry (

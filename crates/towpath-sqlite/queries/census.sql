@@ -1,6 +1,6 @@
 -- Counts the rows of each table.
 -- Returns one row: job, ready, later, running, blocked, undecided, ended, graph, node, edge, stop, attempt, output,
--- deadline, worker, lease, run, entry, arrival, undo, unique_key, shown, then progress, tag and mark together.
+-- deadline, worker, lease, run, entry, arrival, undo, unique_key, shown, then progress, tag and mark together, tombstone.
 select
     (select count(*) from job),
     (select count(*) from ready),
@@ -24,4 +24,5 @@ select
     (select count(*) from undo),
     (select count(*) from unique_key),
     (select count(*) from shown),
-    (select count(*) from progress) + (select count(*) from tag) + (select count(*) from mark)
+    (select count(*) from progress) + (select count(*) from tag) + (select count(*) from mark),
+    (select count(*) from tombstone)

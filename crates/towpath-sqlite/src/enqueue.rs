@@ -47,7 +47,7 @@ impl Tx<'_, '_> {
             return if self.db.maybe(Query::JobFind, [&job.id.as_bytes()[..]], |_| Ok(()))?.is_some() {
                 self.existing_job(job)
             } else {
-                Ok(Err(taken))
+                Ok(taken.unless_repeated(job.id))
             };
         }
         let scope = Scope::Kind(job.kind.as_str());
@@ -142,7 +142,7 @@ impl Tx<'_, '_> {
     /// Writes a job's journal, if it is a run; `false` if its id is there already.
     fn insert_run(&mut self, key: i64, job: &NewJob) -> Result<bool, Fault> {
         let Some(id) = &job.run else { return Ok(true) };
-        Ok(self.db.run(Query::RunInsert, params![key, id.as_str()])? > 0)
+        Ok(self.db.run(Query::RunInsert, params![key, id.as_str(), job.keep_id.map(towpath_core::micros)])? > 0)
     }
 
     fn enqueue_graph(&mut self, graph: &PreparedGraph) -> Placement {

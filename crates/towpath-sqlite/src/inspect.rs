@@ -6,7 +6,7 @@ use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
     GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, ProgressLine,
     QueueLine, RunLine, Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine,
-    TallyQuery, VersionLine, WorkerLine,
+    TallyQuery, Tombstone, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Progress,
@@ -27,6 +27,10 @@ impl Inspect for SqliteStore {
 
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
         Box::pin(async move { self.read("look for a run", |db| run(db, &id)) })
+    }
+
+    fn tombstone(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<Tombstone>>> {
+        Box::pin(async move { self.read("look for a tombstone", |db| tombstone(db, id)) })
     }
 
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
@@ -162,6 +166,20 @@ fn run_line(row: &Row<'_>) -> Result<Option<RunLine>, Fault> {
 
 fn run(db: &mut Db<'_>, id: &RunId) -> Result<Option<JobId>, Fault> {
     db.maybe(Query::RunJob, [id.as_str()], |row| rows::job_id(row, 0))
+}
+
+fn tombstone(db: &mut Db<'_>, run: RunId) -> Result<Option<Tombstone>, Fault> {
+    db.maybe(Query::TombstoneFind, [run.as_str()], |row| {
+        Ok(Tombstone {
+            run: run.clone(),
+            job: rows::job_id(row, 0)?,
+            kind: Kind::from_stored(&row.get::<_, String>(1)?),
+            version: row.get(2)?,
+            end: rows::end(row.get(3)?)?,
+            ended_at: rows::instant(row, 4)?,
+            until: rows::instant(row, 5)?,
+        })
+    })
 }
 
 /// So many ready jobs are found faster among all jobs than one by one.
@@ -427,6 +445,7 @@ fn census(db: &mut Db<'_>) -> Result<Census, Fault> {
             keys: count(row, 20)?,
             shown: count(row, 21)?,
             notes: count(row, 22)?,
+            tombstones: count(row, 23)?,
         })
     })
 }

@@ -10,14 +10,17 @@ use crate::tx::Tx;
 
 pub(crate) fn prune(tx: &mut Tx<'_, '_>, limit: u32) -> Result<Pruned, Fault> {
     let past = params![tx.now_us(), limit];
-    let jobs: Vec<i64> = tx.db.all(Query::EndedPast, past, |row| Ok(row.get(0)?))?;
+    let jobs: Vec<(i64, bool)> = tx.db.all(Query::EndedPast, past, |row| Ok((row.get(0)?, row.get(1)?)))?;
     if jobs.is_empty() {
         return match tx.graph_to_prune()? {
             Some(graph) => tx.prune_graph(graph, limit),
             None => tx.prune_arrivals(limit),
         };
     }
-    for job in &jobs {
+    for (job, keeps_id) in &jobs {
+        if *keeps_id {
+            tx.db.run(Query::TombstoneLeave, params![job, tx.now_us()])?;
+        }
         tx.delete_job(*job)?;
     }
     // At most `limit`.
@@ -71,8 +74,13 @@ impl Tx<'_, '_> {
         if arrivals > 0 {
             return Ok(Pruned { arrivals, ..Pruned::default() });
         }
-        let keys = self.db.run(Query::UniquePast, params![self.now_us(), limit])?;
-        Ok(Pruned { keys: u32::try_from(keys).unwrap_or(u32::MAX), ..Pruned::default() })
+        let past = params![self.now_us(), limit];
+        let keys = self.db.run(Query::UniquePast, past)?;
+        if keys > 0 {
+            return Ok(Pruned { keys: u32::try_from(keys).unwrap_or(u32::MAX), ..Pruned::default() });
+        }
+        let tombstones = self.db.run(Query::TombstonePast, past)?;
+        Ok(Pruned { tombstones: u32::try_from(tombstones).unwrap_or(u32::MAX), ..Pruned::default() })
     }
 
     /// Deletes an ended job with all that is kept of it.

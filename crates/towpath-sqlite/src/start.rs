@@ -21,11 +21,14 @@ impl Tx<'_, '_> {
         }
         let run = job.run.as_ref().map(|run| run.as_str());
         let there = self.db.maybe(Query::RunStands, [run], |row| {
-            Ok((row.get::<_, i64>(0)?, rows::job_id(row, 1)?, row.get::<_, bool>(2)?, row.get::<_, bool>(3)?))
+            Ok((row.get::<_, Option<i64>>(0)?, rows::job_id(row, 1)?, row.get::<_, bool>(2)?, row.get::<_, bool>(3)?))
         })?;
         match (there, taken) {
             (None, _) => {}
-            (Some((key, _, true, false)), Taken::ReplaceEnded) => self.delete_job(key)?,
+            (Some((Some(key), _, true, false)), Taken::ReplaceEnded) => self.delete_job(key)?,
+            (Some((None, ..)), Taken::ReplaceEnded) => {
+                self.db.run(Query::TombstoneForget, [run])?;
+            }
             (Some((_, id, false, _)), Taken::Join | Taken::ReplaceEnded) => {
                 return Ok(self.send(signal.as_ref())?.map(|()| Placed::Run(id)));
             }

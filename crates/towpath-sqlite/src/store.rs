@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, HintStream, InboxLine, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue, RescueReply,
-    ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
+    Enqueue, Enqueued, Entry, HintStream, InboxLine, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted,
+    Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::{Record, check};
 use towpath_core::{
@@ -226,6 +226,13 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let now = self.core.options().clock.now();
             self.read("look for retries", |db| retry::retries(db, now, limit))
+        })
+    }
+
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        Box::pin(async move {
+            let now = self.core.options().clock.now();
+            self.read("look for stopped graphs", |db| read::stops(db, now, limit))
         })
     }
 

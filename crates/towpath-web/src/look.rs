@@ -10,12 +10,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use towpath::core::schedule::StoredSchedule;
 use towpath::core::store::{
-    GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, WorkerLine,
+    GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, Tombstone,
+    WorkerLine,
 };
 use towpath::core::{GraphName, Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
 
 use crate::problem::{Code, Problem};
+use crate::shape::instant;
 
 /// Lines of a list, if not asked otherwise, and at most.
 pub(crate) const LIMIT: u32 = 50;
@@ -168,12 +170,29 @@ pub(crate) async fn job(client: &Client, text: &str) -> Result<JobDetail, Proble
 /// A run by its own id, or by that of its job.
 pub(crate) async fn run(client: &Client, text: &str) -> Result<JobDetail, Problem> {
     let unknown = || Problem::not_found("run", text);
-    let mut found = None;
-    if let Ok(id) = RunId::new(text) {
-        found = client.inspect().run(id).await?;
-    }
+    let id = RunId::new(text).ok();
+    let found = match &id {
+        Some(id) => client.inspect().run(id.clone()).await?,
+        None => None,
+    };
     let job = found.or_else(|| text.parse().ok()).ok_or_else(unknown)?;
-    client.inspect().job(job).await?.filter(|detail| detail.run.is_some()).ok_or_else(unknown)
+    if let Some(detail) = client.inspect().job(job).await?.filter(|detail| detail.run.is_some()) {
+        return Ok(detail);
+    }
+    let left = match id {
+        Some(id) => client.inspect().tombstone(id).await?,
+        None => None,
+    };
+    Err(left.map_or_else(unknown, |left| pruned(&left)))
+}
+
+/// What is told of a run whose id alone is left.
+fn pruned(left: &Tombstone) -> Problem {
+    let (state, at) = (State::Ended(left.end), instant(left.ended_at).unwrap_or_default());
+    Problem::new(Code::NotFound, format!("the run {} was {state} at {at} and has been pruned", left.run)).help(format!(
+        "its id stays taken until {}; a start that replaces what has ended begins anew",
+        instant(left.until).unwrap_or_default()
+    ))
 }
 
 /// A schedule by its name, and the store's clock.

@@ -60,6 +60,7 @@ mod restart;
 mod retry;
 mod schedules;
 mod states;
+mod stops;
 mod sweep;
 pub mod testing;
 mod trace;

@@ -13,8 +13,8 @@ use tracing::Instrument;
 
 use crate::client::{Client, JobBuilder, JobHandle};
 use crate::durable::RunHandle;
-use crate::durable::{SignalBuilder, StartBuilder};
-use crate::error::Error;
+use crate::durable::{ForkBuilder, SignalBuilder, StartBuilder};
+use crate::error::{Error, ForkError};
 use crate::graph::{Graph, GraphHandle};
 use crate::job::Job;
 use crate::trace;
@@ -109,6 +109,16 @@ impl<T: Enlist> Within<'_, T> {
         let (item, started) = run.into_parts()?;
         let answers = self.send(vec![item]).await?;
         started.handle(answers.into_iter().next())
+    }
+
+    /// Starts a run that goes on from what another one has recorded, as [`Client::fork`] makes it. The other one's journal is read
+    /// outside of the transaction; if its lines are gone by then, the fork is refused.
+    ///
+    /// # Errors
+    /// As of [`Client::fork`], and of [`enqueue`](Self::enqueue).
+    pub async fn fork<O, E>(&mut self, fork: ForkBuilder<'_, O, E>) -> Result<RunHandle<O, E>, ForkError> {
+        let start = fork.prepare().await?;
+        Ok(self.start(start).await?)
     }
 
     /// Sends a signal to a run, as [`Client::signal`] makes it.

@@ -1,11 +1,12 @@
 //! The worker: registers handlers, then runs a pump until it is told to stop.
 
 mod attempt;
+mod carrier;
 mod failed;
 pub(crate) mod peers;
 mod pump;
 mod recorder;
-mod retrier;
+
 mod scheduler;
 mod sweeper;
 
@@ -117,7 +118,7 @@ impl Worker {
         let running = self.pump.running();
         let Self { client, schedules, pump, .. } = self;
         let task = tokio::spawn(async move {
-            let retries = tokio::spawn(retrier::keep_retrying(client.store().clone(), pump.retries_told()));
+            let graphs = tokio::spawn(carrier::keep_carrying_on(client.store().clone(), pump.graphs_told()));
             let sweeps = tokio::spawn(sweeper::keep_sweeping(client.store().clone()));
             let (store, tallies) = (client.store().clone(), pump.tallies());
             let counts = tokio::spawn(recorder::keep_recording(store.clone(), tallies.clone()));
@@ -129,7 +130,7 @@ impl Worker {
             notes.abort();
             blobs.abort();
             time.abort();
-            retries.abort();
+            graphs.abort();
             sweeps.abort();
             tallies.hand_over(&store).await;
         });

@@ -105,7 +105,10 @@ impl Cancel {
             client.cancel(job, &actor, &self.order.reason).await?
         };
         let outcome = match changed {
-            Changed::Unknown => return Ok(None),
+            Changed::Unknown => match super::pruned(client, id).await? {
+                Some(_) => return Ok(Some(("run", "had ended already, and has been pruned"))),
+                None => return Ok(None),
+            },
             Changed::Ended if self.terminate => "terminated",
             Changed::Ended if self.abandon => "abandoned",
             Changed::Ended => "cancelled",

@@ -23,7 +23,9 @@ impl HistoryCommand {
         let history = client.history(&self.run).await.map_err(|e| CliError::failed("read the history", e))?;
         let Some(history) = history else {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
-            return Err(CliError::usage(format!("there is no run {} in {}", self.run, location.shown()), help));
+            let what = super::pruned(&client, &self.run).await?;
+            let what = what.unwrap_or_else(|| format!("there is no run {} in {}", self.run, location.shown()));
+            return Err(CliError::usage(what, help));
         };
         for line in history.to_json_lines().lines() {
             say::line(line);

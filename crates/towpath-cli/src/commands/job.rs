@@ -6,7 +6,7 @@ use towpath::core::store::{
     AttemptLine, AttemptOutcome, JobDetail, JobLine, MarkLine, PauseLine, RunLine, Showing, Shown,
 };
 
-use super::{ViewArgs, find_job, json};
+use super::{ViewArgs, find_job, json, pruned};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
 use crate::flow::is_of_flow;
@@ -31,10 +31,12 @@ impl JobCommand {
             Some(job) => client.inspect().job(job).await?,
             None => None,
         };
-        let detail = found.ok_or_else(|| {
+        let Some(detail) = found else {
             let help = format!("list the jobs with `towpath jobs{}`", location.option());
-            CliError::usage(format!("there is no job {} in {}", self.job, location.shown()), help)
-        })?;
+            let what = pruned(&client, &self.job).await?;
+            let what = what.unwrap_or_else(|| format!("there is no job {} in {}", self.job, location.shown()));
+            return Err(CliError::usage(what, help));
+        };
         let attempts = client.inspect().attempts(detail.line.id).await?;
         let history = match &detail.run {
             // A journal that this release cannot read is no reason to show nothing.

@@ -81,6 +81,9 @@ impl RequeueCommand {
         let Some(job) = find_job(client, text).await? else {
             return Ok(Err("there is no such job or run; `towpath jobs` lists them".to_owned()));
         };
+        if let Some(problem) = super::pruned(client, text).await? {
+            return Ok(Err(problem));
+        }
         let mut requeue = client.requeue(job).by(&self.order.actor.name(), &self.order.reason);
         if let Some(input) = input {
             requeue = requeue.payload(input);

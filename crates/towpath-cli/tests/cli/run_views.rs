@@ -82,6 +82,17 @@ async fn a_run_shows_what_it_waits_for_and_ends_by_a_signal() {
     assert_eq!(folder.json(&["signal", "o-1", "paid", "7", "--dedup", "x"])["delivery"], "duplicate");
     let late = folder.run(&["signal", "o-1", "paid", "8"]);
     assert_eq!((late.code, late.stdout.as_str()), (1, "run o-1: it has ended, so paid was not sent\n"));
+    let over = client.start(ORDER, "o-0", &"tea".to_owned()).keep(Duration::ZERO).signal(PAID, &7).await.unwrap();
+    assert_eq!(client.result(&over).await.unwrap(), 7);
+    while !client.store().prune(100).await.unwrap().is_empty() {}
+    for (code, args) in [(2, &["job", "o-0"][..]), (2, &["history", "o-0"]), (1, &["requeue", "o-0"])] {
+        let told = folder.run(args);
+        let said = format!("{}{}", told.stdout, told.stderr);
+        assert_eq!(told.code, code, "{args:?}: {said}");
+        assert!(said.contains("the run o-0 of order succeeded at ") && said.contains("has been pruned"), "{said}");
+    }
+    let cancelled = folder.run(&["cancel", "o-0"]).stdout;
+    assert!(cancelled.contains("had ended already, and has been pruned"), "{cancelled}");
     let early = folder.run(&["signal", "o-2", "paid", "8"]);
     assert_eq!(early.stdout, "run o-2: there is none yet; paid is kept for 30 days, if it starts\n");
     worker.shutdown().await;

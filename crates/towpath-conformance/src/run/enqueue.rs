@@ -279,6 +279,7 @@ fn read_job(names: &mut Names, name: &str, args: &mut Args) -> Result<NewJob, Sc
     job.tags = args.list("tags").unwrap_or_default();
     job.headers = read_headers(args)?;
     job.unique = read_unique(args)?;
+    job.keep_id = args.read("keep_id", span::parse)?;
     job.run = args.text("run")?.map(|id| parsed(RunId::new(&id))).transpose()?;
     Ok(job)
 }

@@ -69,6 +69,17 @@ impl<S: Subject> Runner<S> {
         self.told(reply.map(|heads| heads.iter().map(|head| self.say().stream_head(head)).collect()))
     }
 
+    /// `tombstone order-1`: what is left of a run that was pruned.
+    pub(super) async fn tombstone(&mut self, mut args: Args) -> Answer {
+        let run = parsed(RunId::new(&args.word("a run")?))?;
+        args.finish()?;
+        let reply = self.subject.store().inspect().tombstone(run).await;
+        self.told(reply.map(|found| match found {
+            Some(left) => vec![self.say().tombstone(&left)],
+            None => vec!["nothing".to_owned()],
+        }))
+    }
+
     /// `shown order-1` is what the run publishes, `shown order-1 u1` its answer to that update.
     pub(super) async fn shown(&mut self, mut args: Args) -> Answer {
         let run = parsed(RunId::new(&args.word("a run")?))?;

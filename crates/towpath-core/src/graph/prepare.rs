@@ -551,14 +551,16 @@ impl Check {
         }
     }
 
-    /// A gate that declares its branches has no others. One that was stored before is not looked at: its own
+    /// A gate declares its branches, and has no others. One that was stored before is not looked at: its own
     /// attempt fails if it chooses what it has not declared.
     fn branches(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) {
         for edge in edges {
             let (ParentRef::New(gate), Some(label)) = (&edge.parent, &edge.label) else { continue };
             let (gate, child) = (&nodes[*gate], nodes[edge.child].name.clone());
             let labels = &gate.job.rules.labels;
-            if !labels.is_empty() && !labels.contains(label) {
+            if labels.is_empty() {
+                self.problems.push(GraphProblem::NotAGate { node: gate.name.clone(), child });
+            } else if !labels.contains(label) {
                 let (gate, label, labels) = (gate.name.clone(), label.clone(), labels.clone());
                 self.problems.push(GraphProblem::UnknownBranch { gate, child, label, labels });
             }

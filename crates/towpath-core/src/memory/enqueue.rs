@@ -35,7 +35,9 @@ impl Transaction<'_> {
         if let Some(stored) = self.tables.job_by_id.get(&job.id).and_then(|key| self.tables.job.get(key)) {
             return if is_same(&stored.new, &job) { Ok(Placed::Existing) } else { Err(conflict(&stored.new)) };
         }
-        self.refuse_taken_runs([&job])?;
+        if let Err(refusal) = self.refuse_taken_runs([&job]) {
+            return refusal.unless_repeated(job.id);
+        }
         let unique = job.unique.clone().map(|unique| (Scope::Kind(job.kind.to_string()), unique, job.id));
         if let Some((scope, unique, _)) = &unique
             && let Some(answer) = self.key_clash(scope, unique, Some(&job))
@@ -77,6 +79,7 @@ impl Transaction<'_> {
             edges: 0,
             created_at: self.now,
             generation: 1,
+            rearmed: 0,
             restart_of: graph.restart().map(|restart| restart.of),
             over: None,
             undoing: None,
@@ -132,7 +135,7 @@ impl Transaction<'_> {
         let mut new: BTreeMap<&RunId, JobId> = BTreeMap::new();
         for job in jobs {
             let Some(run) = &job.run else { continue };
-            let stored = self.tables.run_by_id.get(run).and_then(|key| self.tables.job.get(key)).map(|row| row.new.id);
+            let stored = self.tables.job_of_run(run);
             if let Some(job) = stored.or_else(|| new.insert(run, job.id)) {
                 return Err(Refusal::RunTaken { id: run.clone(), job });
             }
@@ -204,7 +207,7 @@ impl Transaction<'_> {
         }
         if let Some(id) = &new.run {
             self.tables.run_by_id.insert(id.clone(), key);
-            self.tables.run.insert(key, RunRow { id: id.clone(), chapter: 1, entries: 0, paused: None, origin: None });
+            self.tables.run.insert(key, RunRow::new(id.clone(), new.keep_id));
         }
         self.tables.put_tags(key, new.tags.iter().cloned());
         self.tables.job_by_id.insert(new.id, key);

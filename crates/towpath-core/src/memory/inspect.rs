@@ -10,7 +10,7 @@ use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
     JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, VersionLine, WorkerLine,
+    StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, Tombstone, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
@@ -23,9 +23,13 @@ impl Inspect for MemoryStore {
     }
 
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
+        Box::pin(async move { self.read("look for a run", |tables| tables.job_of_run(&id)) })
+    }
+
+    fn tombstone(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<Tombstone>>> {
         Box::pin(async move {
-            self.read("look for a run", |tables| {
-                tables.run_by_id.get(&id).and_then(|job| tables.job.get(job)).map(|row| row.new.id)
+            self.read("look for a tombstone", |tables| {
+                (!tables.run_by_id.contains_key(&id)).then(|| tables.tombstone.get(&id).cloned()).flatten()
             })
         })
     }
@@ -389,6 +393,7 @@ impl Tables {
             undos: self.undo.len() as u64,
             keys: self.unique.len() as u64,
             shown: (self.shown.len() + self.stream.values().map(Vec::len).sum::<usize>()) as u64,
+            tombstones: self.tombstone.len() as u64,
             notes: (self.progress.len() + self.tag.len() + self.mark.len()) as u64,
         }
     }

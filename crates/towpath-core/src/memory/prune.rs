@@ -18,6 +18,7 @@ impl Transaction<'_> {
             };
         }
         for job in &jobs {
+            self.leave_tombstone(*job);
             self.delete_job(*job);
         }
         Pruned { jobs: jobs.len() as u32, ..Pruned::default() }
@@ -32,6 +33,7 @@ impl Transaction<'_> {
         let (at, graph) = *self.tables.graph_prune_at.first().filter(|(at, _)| *at <= self.now)?;
         self.tables.graph_prune_at.remove(&(at, graph));
         self.tables.stop.insert(graph, StopReason::Prune);
+        self.tables.stop_due.remove(&graph);
         Some(graph)
     }
 
@@ -125,7 +127,11 @@ impl Transaction<'_> {
         if arrivals > 0 {
             return Pruned { arrivals, ..Pruned::default() };
         }
-        Pruned { keys: self.tables.prune_keys(self.now, limit), ..Pruned::default() }
+        let keys = self.tables.prune_keys(self.now, limit);
+        if keys > 0 {
+            return Pruned { keys, ..Pruned::default() };
+        }
+        Pruned { tombstones: self.tables.prune_tombstones(self.now, limit), ..Pruned::default() }
     }
 
     pub(super) fn delete_arrival(&mut self, run: RunId, seq: Key) {

@@ -24,7 +24,8 @@ impl Transaction<'_> {
             return Ok(Delivery::Duplicate);
         }
         let job = self.tables.run_by_id.get(&run).copied();
-        if job.is_some_and(|job| self.tables.ended.contains_key(&job)) {
+        let was_pruned = job.is_none() && self.tables.tombstone.contains_key(&run);
+        if was_pruned || job.is_some_and(|job| self.tables.ended.contains_key(&job)) {
             return Ok(Delivery::Ended);
         }
         if self.tables.arrivals_of(&run).count() >= limits::INBOX_MAX as usize {

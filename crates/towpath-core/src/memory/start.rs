@@ -15,6 +15,13 @@ impl Transaction<'_> {
         }
         let there = job.run.as_ref().and_then(|run| self.tables.run_by_id.get(run)).copied();
         let Some(key) = there else {
+            if let Some(run) = job.run.as_ref().filter(|run| self.tables.tombstone.contains_key(*run)) {
+                match taken {
+                    Taken::ReplaceEnded => self.tables.forget_tombstone(&run.clone()),
+                    // It says which job had the id.
+                    _ => return self.enqueue_job(job),
+                }
+            }
             if let Some(fork) = &fork {
                 self.check_fork(fork)?;
             }

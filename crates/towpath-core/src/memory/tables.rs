@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -15,7 +16,7 @@ use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{
     AttemptOutcome, Counters, ForkedFrom, HostId, MarkLine, NodeRef, PauseLine, ProgressLine, Served, Settled, Shown,
-    StopLine, Versions, WishLine,
+    StopLine, Tombstone, Versions, WishLine,
 };
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
@@ -63,6 +64,9 @@ pub(super) struct Tables {
 
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,
+    /// Ids of runs that were pruned and are taken still.
+    pub(super) tombstone: BTreeMap<RunId, Tombstone>,
+    pub(super) tombstone_until: BTreeSet<(Timestamp, RunId)>,
     pub(super) entry: BTreeMap<(Key, u32, u32), EntryRow>,
     /// What runs show to their clients, by name.
     pub(super) shown: BTreeMap<(Key, String), Shown>,
@@ -78,6 +82,8 @@ pub(super) struct Tables {
     pub(super) stop: BTreeMap<Key, StopReason>,
     /// Who asked for a stop.
     pub(super) stopped: BTreeMap<Key, StopLine>,
+    /// When somebody is to look at a stopped graph.
+    pub(super) stop_due: BTreeMap<Key, Timestamp>,
     /// Of graphs that are being retried: for which nodes, and from when whoever looks carries it on.
     pub(super) retry: BTreeMap<Key, RetryRow>,
     pub(super) node: BTreeMap<Key, NodeRow>,
@@ -190,6 +196,15 @@ pub(super) struct RunRow {
     pub(super) entries: u32,
     pub(super) paused: Option<PauseLine>,
     pub(super) origin: Option<ForkedFrom>,
+    /// How long its id stays taken after its end.
+    pub(super) keep_id: Option<Duration>,
+}
+
+impl RunRow {
+    /// One that has not begun.
+    pub(super) fn new(id: RunId, keep_id: Option<Duration>) -> Self {
+        Self { id, chapter: 1, entries: 0, paused: None, origin: None, keep_id }
+    }
 }
 
 /// An entry of a journal, by run, chapter and place.
@@ -222,6 +237,8 @@ pub(super) struct GraphRow {
     pub(super) created_at: Timestamp,
     /// From 1; rises with each retry.
     pub(super) generation: u32,
+    /// How many nodes its last retry has let wait anew.
+    pub(super) rearmed: u32,
     pub(super) restart_of: Option<GraphId>,
     pub(super) over: Option<OverRow>,
     /// How it had ended when its undos were first looked at, and the rank that was started last.
@@ -381,9 +398,14 @@ impl Tables {
         self.node.get(&job).and_then(|node| self.stop.get(&node.graph)).copied()
     }
 
-    /// Whether a job's graph is stopped to cancel.
-    pub(super) fn is_cancelled(&self, job: Key) -> bool {
-        self.stop_of(job) == Some(StopReason::Cancel)
+    /// Whether an undecided node came because its graph is stopped: one that fails fast says more of what waits for a failed node.
+    pub(super) fn is_stopped(&self, job: Key) -> bool {
+        let would_start = |node: &NodeRow| node.counters.standing() == Standing::Ready;
+        match self.stop_of(job) {
+            Some(StopReason::Cancel) => true,
+            Some(StopReason::Fail) => self.held_back(job).is_some() && self.node.get(&job).is_some_and(would_start),
+            _ => false,
+        }
     }
 
     /// What keeps a job from its handler: the stop of its graph, unless it handles the failure that stopped it, or is an
@@ -504,7 +526,7 @@ impl NodeRow {
     pub(super) fn standing(&self, stop: Option<StopReason>) -> Standing {
         match (stop, self.counters.standing()) {
             (Some(StopReason::Retry), _) => Standing::Waits,
-            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (Some(stop), Standing::Ready) if self.role.is_held_by(stop) => Standing::Undecided,
             (_, standing) => standing,
         }
     }

@@ -267,12 +267,14 @@ impl CutFrom<'_> {
     /// Everything up to the function's end but the failures of which nothing follows.
     fn without_failures(self, end: usize) -> Result<Cut, CutRefusal> {
         let mut failures = HashSet::new();
-        // The last operation that a line behind the one looked at tells of.
-        let mut last = Pos::CANCEL;
+        // The operations that lines behind the one looked at tell of, and the last of them.
+        let (mut told, mut last) = (HashSet::new(), Pos::CANCEL);
         let once: HashSet<Pos> = self.entries[..end].iter().filter_map(begun_once).collect();
         for (at, entry) in self.entries[..end].iter().enumerate().rev() {
             match entry {
-                Entry::Done { pos, op, next: Some(next), .. } if last < *next => {
+                Entry::Done { pos, op, next: Some(next), unopened, .. }
+                    if last < *next && !unopened.iter().any(|pos| told.contains(pos)) =>
+                {
                     if once.contains(pos) {
                         return Err(CutRefusal::OnceOnly { pos: *pos, op: op.clone() });
                     }
@@ -280,7 +282,9 @@ impl CutFrom<'_> {
                 }
                 _ => {}
             }
-            last = last.max(place_of(entry).unwrap_or(Pos::CANCEL));
+            let place = place_of(entry).unwrap_or(Pos::CANCEL);
+            told.insert(place);
+            last = last.max(place);
         }
         self.cut(end, &failures, Pos::NOWHERE, false)
     }

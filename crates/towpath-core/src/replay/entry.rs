@@ -186,9 +186,13 @@ pub enum Entry {
         /// Whether the line was committed by itself, with rows of the application's: what it has caused comes after it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
-        /// Of a failure: the place of the operation that was to be built next. What has a lower one follows from none of it.
+        /// Of a failure: the place of the operation that was to be built next. What has a lower one, and is none of those below, follows
+        /// from none of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<Pos>,
+        /// Of a failure: the operations that were built and not waited for yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unopened: Vec<Pos>,
     },
     /// The function is over, by itself or because it was stopped, and its run is not: children are waited for, or undone is
     /// what it did.
@@ -350,6 +354,7 @@ mod tests {
             arrival: None,
             alone: false,
             next: None,
+            unopened: Vec::new(),
         };
         let payload = entry.encode().unwrap();
         let text = r#"{"done":{"pos":3,"op":{"kind":"step","name":"charge","version":2,"input":"000000000000fb95"},"at":7,"outcome":["a",1]}}"#;

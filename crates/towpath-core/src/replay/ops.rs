@@ -61,6 +61,18 @@ pub enum Wants {
     },
 }
 
+/// Which operations a function has not come to: what it is told of one of them later follows from what it is told now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// The place of the operation that is built next.
+    pub next: Pos,
+    /// Those below that are built, and that nobody has waited for yet.
+    pub unopened: Vec<Pos>,
+}
+
+/// Operations that are built and not waited for, of which the line of a failure tells one by one.
+const UNOPENED_MAX: usize = 100;
+
 /// Whether an outcome means anything to who waits for it, or why not.
 pub type Fits = fn(&Outcome) -> Result<(), String>;
 
@@ -94,6 +106,8 @@ struct Shared {
 pub(super) struct State {
     pub(super) record: Record,
     next: Pos,
+    /// Operations that are built and were never polled.
+    unopened: BTreeSet<Pos>,
     open: BTreeMap<Pos, Slot>,
     /// Open waits, by what they wait for.
     pub(super) timers: BTreeSet<(Timestamp, Pos)>,
@@ -168,6 +182,7 @@ impl Ops {
             lines: 1,
             record,
             next: Pos::FIRST,
+            unopened: BTreeSet::new(),
             open: BTreeMap::new(),
             timers: BTreeSet::new(),
             signals: HashMap::new(),
@@ -228,6 +243,7 @@ impl Ops {
         state.touched = true;
         let pos = state.next;
         state.next = Pos(pos.0 + 1);
+        state.unopened.insert(pos);
         pos
     }
 
@@ -274,6 +290,7 @@ impl Ops {
     /// An operation is dropped: what it waits for is not wanted any more.
     pub fn close(&self, pos: Pos) {
         let mut state = self.lock();
+        state.unopened.remove(&pos);
         let slot = state.close(pos);
         if let Some(Slot { ready: None, kind: SlotKind::Child(label, child), .. }) = &slot
             && !state.keeps_children
@@ -409,6 +426,7 @@ impl Ops {
 impl State {
     fn open(&mut self, pos: Pos, request: Request) -> Result<(), Interrupt> {
         let Request { ident, wants, place } = request;
+        self.unopened.remove(&pos);
         let is_known = self.record.reach(pos, &ident).map_err(|mut mismatch| {
             mismatch.place = place;
             Interrupt::Mismatch(mismatch)
@@ -506,9 +524,13 @@ impl State {
         Some((waker, ident, self.commands.remove(&pos)))
     }
 
-    /// The place of the operation that is built next.
-    pub(super) fn next(&self) -> Pos {
-        self.next
+    /// What the function has not come to.
+    pub(super) fn ahead(&self) -> Ahead {
+        // Of more than these nobody is told one by one: the first one stands for all that follow it.
+        match self.unopened.first() {
+            Some(first) if self.unopened.len() > UNOPENED_MAX => Ahead { next: *first, unopened: Vec::new() },
+            _ => Ahead { next: self.next, unopened: self.unopened.iter().copied().collect() },
+        }
     }
 
     pub(super) fn is_waiting(&self, pos: Pos) -> bool {

@@ -13,7 +13,16 @@ fn step(pos: u32) -> Ident {
 
 fn done(pos: u32, outcome: &str, next: Option<u32>) -> Entry {
     let (outcome, next) = (Outcome::from_json(outcome.as_bytes()).unwrap(), next.map(Pos));
-    Entry::Done { pos: Pos(pos), op: step(pos), at: START, outcome, arrival: None, alone: false, next }
+    Entry::Done {
+        pos: Pos(pos),
+        op: step(pos),
+        at: START,
+        outcome,
+        arrival: None,
+        alone: false,
+        next,
+        unopened: Vec::new(),
+    }
 }
 
 fn ok(pos: u32) -> Entry {
@@ -61,6 +70,26 @@ fn carried(cut: &Cut) -> Carried {
         Entry::Began { carried: Some(carried), .. } => (**carried).clone(),
         other => panic!("{other:?}"),
     }
+}
+
+/// The function has built an operation before, and waited for it after it was told of a failure.
+#[test]
+fn a_failure_that_another_operation_was_waited_for_after_is_kept() {
+    let unopened = |pos: u32, next: u32, places: &[u32]| match failure(pos, next) {
+        Entry::Done { pos, op, at, outcome, arrival, alone, next, .. } => {
+            let unopened = places.iter().copied().map(Pos).collect();
+            Entry::Done { pos, op, at, outcome, arrival, alone, next, unopened }
+        }
+        other => other,
+    };
+    let late = journal([unopened(3, 5, &[2]), ok(2), ENDED]);
+    assert_eq!(retry(&late, Rewind::Failed), Ok(vec![1, 2]));
+    let late = journal([unopened(3, 5, &[2, 4]), tried(4), ENDED]);
+    assert_eq!(retry(&late, Rewind::Failed), Ok(vec![1]), "an attempt of it shows as much");
+    let never = journal([ok(4), unopened(3, 5, &[2]), ENDED]);
+    assert_eq!(retry(&never, Rewind::Failed), Ok(vec![1]));
+    let beside = journal([unopened(3, 6, &[2]), ok(4), ENDED]);
+    assert_eq!(retry(&beside, Rewind::Failed), Ok(vec![2]), "it was waited for at the same time");
 }
 
 #[test]

@@ -115,6 +115,16 @@ pub enum Placed {
     Run(JobId),
 }
 
+impl Refusal {
+    /// What a lone job is told that this refuses. One whose own tombstone has its run's id was carried out before.
+    pub fn unless_repeated(self, job: JobId) -> Result<Placed, Self> {
+        match self {
+            Self::RunTaken { job: holder, .. } if holder == job => Ok(Placed::Existing),
+            refusal => Err(refusal),
+        }
+    }
+}
+
 /// Why an item was not written. Nothing of it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -128,7 +138,7 @@ pub enum Refusal {
         kind: String,
     },
     /// The id of a run is taken by another job.
-    #[error("the run {id} is there already, as job {job}: use its result, or another id")]
+    #[error("the run {id} is there already, or has been, as job {job}: use its result, or another id")]
     RunTaken {
         /// The id.
         id: RunId,

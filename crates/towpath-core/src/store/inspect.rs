@@ -19,6 +19,7 @@ use super::note::ProgressLine;
 use super::served::Versions;
 use super::show::StreamHead;
 use super::start::ForkedFrom;
+use super::tombstone::Tombstone;
 use super::turn::{AttemptOutcome, Counters, NodeRef};
 use super::{BoxFuture, StoreResult};
 
@@ -27,8 +28,11 @@ pub trait Inspect: Send + Sync {
     /// One job.
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>>;
 
-    /// The job that a run is.
+    /// The job that a run is, or, if it was pruned and its id is taken still, was ([`tombstone`](Self::tombstone)).
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>>;
+
+    /// What is left of a run that was pruned, while its id stays taken. `None` if a run has the id, or nobody.
+    fn tombstone(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<Tombstone>>>;
 
     /// The streams into which a run has written, by name; at most [`STREAMS_MAX`](crate::limits::STREAMS_MAX).
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>>;
@@ -620,6 +624,8 @@ pub struct Census {
     pub keys: u64,
     /// Rows of what runs show.
     pub shown: u64,
+    /// Rows of tombstones.
+    pub tombstones: u64,
     /// Rows of what handlers have said of their jobs: how far they are, tags and marks.
     pub notes: u64,
 }

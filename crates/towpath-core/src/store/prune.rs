@@ -13,6 +13,8 @@ pub struct Pruned {
     pub arrivals: u32,
     /// Unique keys deleted that were held for a window which is over.
     pub keys: u32,
+    /// Tombstones forgotten: ids of runs that are free again.
+    pub tombstones: u32,
 }
 
 impl Pruned {

@@ -1,13 +1,15 @@
 //! What is ordered of jobs, graphs and queues that are there: to stop, to change, to wait.
 
+use std::time::Duration;
+
 use towpath_core::store::{Change, Changed, Edit, Order, StopCounts, Wish};
 use towpath_core::{
-    GraphId, Incarnation, JobId, Queue, StoreError, StoreErrorKind, abandon_job, cancel_graph_step, cancel_job,
+    GraphId, Incarnation, JobId, Queue, StopReason, StoreError, StoreErrorKind, abandon_job, cancel_graph, cancel_job,
     terminate_job,
 };
 
 use super::Client;
-use crate::caretaker;
+use crate::{caretaker, stops};
 
 impl Client {
     // ---- cancel -------------------------------------------------------------------------------
@@ -55,18 +57,9 @@ impl Client {
         reason: &str,
     ) -> Result<Option<StopCounts>, StoreError> {
         let store = &self.inner.store;
-        let applied = store.apply(cancel_graph_step(graph, None, actor, reason)).await?;
+        let applied = store.apply(cancel_graph(graph, actor, reason)).await?;
         let Some(Changed::Stopped(counts)) = applied.changes.into_iter().next() else { return Ok(None) };
-        loop {
-            let settleable = store.settleable(graph, 500).await?;
-            if settleable.is_empty() {
-                break;
-            }
-            let applied = store.apply(cancel_graph_step(graph, Some(&settleable), actor, reason)).await?;
-            if !applied.changes.contains(&Changed::Ended) {
-                break;
-            }
-        }
+        stops::settle(store, (graph, StopReason::Cancel, Duration::ZERO), (actor, reason)).await?;
         self.settle_left().await?;
         Ok(Some(counts))
     }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use towpath_core::builtin;
 use towpath_core::replay::{Cut, CutFrom, CutRefusal, Pos, Rewind};
 use towpath_core::store::{Change, Changed, Fork, ForkedFrom, JobDetail, Order};
-use towpath_core::{End, JobId, JobRules, NewJob, Requeue, RunId, State, StoreError, StoreErrorKind};
+use towpath_core::{End, JobId, JobRules, NewJob, Requeue, RunId, State, StoreError, StoreErrorKind, defaults};
 
 use super::client::{RunHandle, StartBuilder};
 use crate::client::Client;
@@ -217,6 +217,7 @@ fn new_of(detail: &JobDetail, run: RunId) -> NewJob {
         rules,
         tags: detail.tags.clone(),
         headers: detail.headers.clone(),
+        keep_id: Some(defaults::KEEP_ID),
         ..new
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use towpath_core::replay::{Ident, Interrupt, OpKind, Outcome, Pos, Request, Wants};
 use towpath_core::store::{Child, ChildEnd, Item, Parent};
-use towpath_core::{Cause, End, GraphEnd, JobId, Label, NewJob, Queue, RunId, State, fingerprint};
+use towpath_core::{Cause, End, GraphEnd, JobId, Label, NewJob, Queue, RunId, State, defaults, fingerprint};
 
 use super::client::new_run;
 use super::cx::Cx;
@@ -118,6 +118,8 @@ impl<'r> Cx<'r> {
         self.child(place, decode_run::<O, E>, |pos, job| {
             let id = self.child_run_id(pos, job);
             let new = new_run(function, id.as_str(), input).map_err(|e| e.to_string())?;
+            // Nobody else comes upon such an id.
+            let new = NewJob { keep_id: None, ..new };
             self.lone(new, job, function.name(), input)
         })
     }
@@ -198,6 +200,7 @@ impl<'r, T> ChildBuilder<'r, T> {
                 return Err(format!("{} is no run and has no id of a run", what.1));
             }
             job.run = Some(RunId::new(&id).map_err(|e| e.to_string())?);
+            job.keep_id = Some(defaults::KEEP_ID);
             *what.0 = fingerprint(&(*what.0, &id)).map_err(|e| e.problem)?;
             Ok(())
         })

@@ -6,18 +6,19 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use towpath_core::builtin;
 use towpath_core::replay::{Entry, OpKind};
 use towpath_core::store::{
     Arrival, CancelNote, Change, Changed, Child, Delivery, Ended, Enqueue, Fork, Item, Placed, Refusal, Showing, Start,
     Taken,
 };
 use towpath_core::{
-    Cause, End, GraphId, JobId, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
+    Cause, End, GraphId, JobId, JobRules, Kind, Label, NewJob, Payload, Queue, RunId, State, StoreError, Timestamp,
 };
+use towpath_core::{builtin, defaults};
 use tracing::Instrument;
 
 use super::function::Durable;
@@ -84,6 +85,15 @@ pub enum RunError<E> {
     },
     /// It took longer than it may.
     TimedOut,
+    /// It has ended, and its retention is over: what it left is gone, and its id is taken still.
+    Pruned {
+        /// Its id.
+        run: RunId,
+        /// How it ended.
+        end: End,
+        /// When it ended.
+        ended_at: Timestamp,
+    },
     /// It ended otherwise.
     Ended {
         /// Its end.
@@ -104,6 +114,10 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
             Self::Cancelled { cause: Some(cause) } => write!(f, "the run was cancelled: {cause}"),
             Self::Cancelled { cause: None } => f.write_str("the run was cancelled"),
             Self::TimedOut => f.write_str("the run took longer than its function allows"),
+            Self::Pruned { run, end, .. } => {
+                let state = State::Ended(*end);
+                write!(f, "the run {run} was {state} and has been pruned after its retention: its result is gone")
+            }
             Self::Ended { state, error: Some(error), .. } => write!(f, "the run is {state}: {error}"),
             Self::Ended { state, .. } => write!(f, "the run is {state}"),
             Self::Output(error) => error.fmt(f),
@@ -162,7 +176,8 @@ impl Client {
     pub async fn cancel_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
         let run = RunId::new(run)?;
         if let Some(job) = self.inspect().run(run.clone()).await? {
-            return Ok(self.cancel(job, actor, reason).await?);
+            let changed = self.cancel(job, actor, reason).await?;
+            return self.left_by(changed, run).await;
         }
         let note = CancelNote { actor: actor.into(), reason: reason.into() };
         self.send(Arrival::cancel(run, &note)).await?;
@@ -177,6 +192,9 @@ impl Client {
     pub async fn terminate_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
         let Some(job) = self.inspect().run(RunId::new(run)?).await? else { return Ok(Changed::Unknown) };
         let changed = self.terminate(job, actor, reason).await?;
+        if changed == Changed::Unknown {
+            return self.left_by(changed, RunId::new(run)?).await;
+        }
         for child in self.awaited_children(run, job).await? {
             match child {
                 Child::Job(job) => self.cancel(job, actor, reason).await.map(|_| ())?,
@@ -207,6 +225,15 @@ impl Client {
     pub async fn resume_run(&self, run: &str, actor: &str, reason: &str) -> Result<Changed, Error> {
         let run = RunId::new(run)?;
         Ok(self.change(Change::ResumeRun { run }, actor, reason).await?)
+    }
+
+    /// What an order came to, of a run that may have been pruned: it has ended then.
+    async fn left_by(&self, changed: Changed, run: RunId) -> Result<Changed, Error> {
+        let pruned = match changed {
+            Changed::Unknown => self.inspect().tombstone(run).await?,
+            _ => None,
+        };
+        Ok(pruned.map_or(changed, |left| Changed::Left(State::Ended(left.end))))
     }
 
     /// The children that a run has started and waits for, by its journal.
@@ -249,7 +276,7 @@ impl Client {
         Ok(all)
     }
 
-    /// A run that was started before, by its id; `None` if there is none. Its types are those of its function.
+    /// A run that was started before, by its id; `None` if there is none, or it was pruned and its id is free again. Its types are those of its function.
     ///
     /// # Errors
     /// The name is no id, or the store could not be asked.
@@ -290,7 +317,12 @@ impl Client {
         O: DeserializeOwned,
         E: DeserializeOwned,
     {
-        let ended = self.wait(run.job).await?;
+        let ended = match self.wait(run.job).await {
+            Err(unknown @ OutputError::Unknown { .. }) => {
+                return Err(self.pruned(run).await?.unwrap_or(unknown.into()));
+            }
+            waited => waited?,
+        };
         let Ended { state, cause, error, .. } = ended;
         match (state, &cause) {
             (State::Ended(End::Succeeded), _) => {
@@ -305,6 +337,12 @@ impl Client {
             },
             _ => Err(RunError::Ended { state, cause, error }),
         }
+    }
+
+    /// What is told of a run that is not stored, if it was pruned.
+    async fn pruned<O, E>(&self, run: &RunHandle<O, E>) -> Result<Option<RunError<E>>, OutputError> {
+        let left = self.inspect().tombstone(run.id.clone()).await?.filter(|left| left.job == run.job);
+        Ok(left.map(|left| RunError::Pruned { run: left.run, end: left.end, ended_at: left.ended_at }))
     }
 
     /// The error that a function returned is the last line of its journal.
@@ -344,7 +382,8 @@ pub(super) fn new_run<I: Serialize, O, E>(function: Durable<I, O, E>, id: &str, 
     let run = RunId::new(id)?;
     let input = Payload::json(input).map_err(|source| Error::Encode { kind: function.name().into(), source })?;
     let job = NewJob::new(random::job_id(), Kind::new(function.name())?).run(run);
-    Ok(NewJob { version: function.version(), input, ..job })
+    let rules = JobRules { keep_us: Some(defaults::KEEP_RUN.as_micros() as u64), ..JobRules::default() };
+    Ok(NewJob { version: function.version(), input, rules, keep_id: Some(defaults::KEEP_ID), ..job })
 }
 
 /// A run about to be started. Await it.
@@ -388,6 +427,23 @@ impl<O, E> StartBuilder<'_, O, E> {
         self.with(|job| job.rules.crash_limit = limit)
     }
 
+    /// How long it stays stored once it has succeeded, with its journal and its result (7 days).
+    pub fn keep(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_us = u64::try_from(keep.as_micros()).ok())
+    }
+
+    /// How long it stays stored if it ends otherwise (30 days).
+    pub fn keep_failed(self, keep: Duration) -> Self {
+        self.with(|job| job.rules.keep_failed_us = u64::try_from(keep.as_micros()).ok())
+    }
+
+    /// How long its id stays taken after its end (30 days), though the run itself may be pruned before: whoever starts it again is told that
+    /// it has run, and [`Client::result`] that what it left is gone ([`RunError::Pruned`]). Zero frees the id with the prune. At most
+    /// ten years.
+    pub fn keep_id(self, keep: Duration) -> Self {
+        self.with(|job| job.keep_id = Some(keep).filter(|keep| !keep.is_zero()))
+    }
+
     /// Adds a tag: a label by which people find it. Those of the kind stay.
     pub fn tag(self, tag: &str) -> Self {
         self.with(|job| job.tags.push(tag.to_owned()))
@@ -404,8 +460,8 @@ impl<O, E> StartBuilder<'_, O, E> {
         self
     }
 
-    /// Begins anew if the run of this id has ended: that one goes, with its journal, its result and what it has published, as if
-    /// its retention were over. One that has not ended is the answer, as without this. A run that is a node of a graph stays.
+    /// Begins anew if the run of this id has ended, pruned since or not: that one goes, with its journal, its result and what it has
+    /// published, as if its retention were over. One that has not ended is the answer, as without this. A run that is a node of a graph stays.
     /// It takes the place of [`reject_existing`](Self::reject_existing).
     pub fn replace_ended(mut self) -> Self {
         self.taken = Taken::ReplaceEnded;

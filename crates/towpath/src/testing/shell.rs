@@ -382,7 +382,7 @@ impl<'p> Shell<'p> {
         let at = live.at(self.now);
         let (line, outcome) = match verdict {
             Some(Next::Done(outcome)) => {
-                let line = Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone(), live.next());
+                let line = Live::<RunEnd>::line_alone(pos, step.ident.clone(), at, outcome.clone(), live.ahead());
                 (line, Some(outcome))
             }
             Some(Next::Again { error, wait }) => {

@@ -17,6 +17,7 @@ use crate::stores::{Subject, on_every_store};
 
 on_every_store!(
     a_run_that_failed_goes_on_where_it_failed,
+    a_failure_that_the_function_went_on_from_stays,
     a_run_goes_on_from_a_place,
     a_run_that_was_undone_begins_anew,
     a_run_that_was_cancelled_takes_its_signal,
@@ -86,6 +87,18 @@ async fn fan(cx: Cx<'_>, n: u32) -> Result<String, Failure> {
     Ok(format!("{p1} {p2} {p3} {last} {}", same? == id))
 }
 
+/// Builds its operations in one order and waits for them in another.
+const CROSSED: Durable<u32, String, Failure> = Durable::new("crossed", 1, MINUTE, &crossed);
+async fn crossed(cx: Cx<'_>, _: u32) -> Result<String, Failure> {
+    let early = cx.step(NOTE, &"early".to_owned());
+    let late = cx.step(FRAGILE, &"late".to_owned());
+    let first = cx.step(FRAGILE, &"first".to_owned());
+    match first.await {
+        Ok(first) => Ok(first),
+        Err(_) => Ok(format!("{} {}", early.await?, late.await?)),
+    }
+}
+
 /// Three steps, the last of which is fragile, and a signal between the first two.
 const LINE: Durable<u32, String, Failure> = Durable::new("line", 1, MINUTE, &line);
 async fn line(cx: Cx<'_>, undo: u32) -> Result<String, Failure> {
@@ -139,7 +152,8 @@ fn worker(client: &Client) -> (WorkerHandle, Arc<World>) {
         async move { part(&world, &job) }
     };
     let builder = Worker::builder(client).state(Arc::clone(&world)).handle(handler);
-    let worker = builder.durable(FAN).durable(LINE).durable(ONCE_ONLY).durable(PARENT).start().unwrap();
+    let worker =
+        builder.durable(FAN).durable(LINE).durable(CROSSED).durable(ONCE_ONLY).durable(PARENT).start().unwrap();
     (worker, world)
 }
 
@@ -176,6 +190,23 @@ async fn a_run_that_failed_goes_on_where_it_failed(subject: Subject) {
     assert_replays(FAN, &client.history("fan").await.unwrap().unwrap());
     let audit = client.inspect().audit(towpath::inspect::Page { after: None, limit: 1 }).await.unwrap();
     assert_eq!((audit[0].action.as_str(), audit[0].actor.as_str()), ("retry run", "ann"));
+    worker.shutdown().await;
+}
+
+/// What a function waits for after a failure follows from it, also where it had built it before.
+async fn a_failure_that_the_function_went_on_from_stays(subject: Subject) {
+    let client = &subject.client;
+    let (worker, world) = worker(client);
+    let run = client.start(CROSSED, "crossed", &1).await.unwrap();
+    fails(client, &run).await;
+    world.is_fixed.store(true, Ordering::SeqCst);
+    client.retry_run("crossed").await.unwrap();
+    assert_eq!(client.result(&run).await.unwrap(), "early late");
+    assert_eq!(world.counts(), ["early by crossed/1/1 1", "first by crossed/1/3 1", "late by crossed/1/2 2"]);
+    assert_replays(CROSSED, &client.history("crossed").await.unwrap().unwrap());
+    // Before the second one was built nothing had been told: a fork from there does all but what is told before.
+    let fork = client.fork::<String, Failure>("crossed", 2, "crossed-b").await.unwrap();
+    assert_eq!(client.result(&fork).await.unwrap(), "first");
     worker.shutdown().await;
 }
 

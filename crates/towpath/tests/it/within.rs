@@ -275,3 +275,83 @@ async fn a_graph_by_sql_is_taken_in_by_a_worker_and_what_is_wrong_is_an_error_of
     assert!(error.contains("no node is named so"), "{error}");
     worker.shutdown().await;
 }
+
+const TWO: Durable<u64, u64, Failure> = Durable::new("two", 1, Duration::from_secs(3_600), &two);
+async fn two(cx: Cx<'_>, n: u64) -> Result<u64, Failure> {
+    let first = cx.signal(GO).await;
+    Ok(n + first + cx.signal(GO).await)
+}
+
+/// What is started in a transaction whose id may be taken: a run that is there is sent the signal, one that has ended makes place, and
+/// a fork goes on from what is recorded. Until the commit nobody sees it.
+macro_rules! starts_ride_on {
+    ($client:ident, $within:ident = $begin:expr, $commit:expr, $rollback:expr) => {
+        let worker = Worker::builder($client).durable(WAITER).durable(TWO).start().unwrap();
+        let old = $client.start(WAITER, "old", &1).signal(GO, &1).await.unwrap();
+        assert_eq!($client.result(&old).await.unwrap(), 2);
+        let live = $client.start(TWO, "live", &100).signal(GO, &10).await.unwrap();
+        while $client.inspect().job(live.job()).await.unwrap().unwrap().run.unwrap().entries < 4 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for rolls_back in [true, false] {
+            let mut $within = $begin;
+            let joined = $within.start($client.start(TWO, "live", &0).signal(GO, &1)).await.unwrap();
+            assert_eq!((joined.placed(), joined.job()), (Placed::Existing, live.job()));
+            let anew = $client.start(WAITER, "old", &5).replace_ended().signal(GO, &2);
+            let anew = $within.start(anew).await.unwrap();
+            assert_eq!(anew.placed(), Placed::Inserted);
+            let fork = $within.fork($client.fork::<u64, Failure>("live", 2, "fork")).await.unwrap();
+            assert_eq!(fork.placed(), Placed::Inserted);
+            $within.signal($client.signal("fork", GO, &7)).await.unwrap();
+            let taken = $within.fork($client.fork::<u64, Failure>("live", 2, "fork")).await.unwrap_err();
+            assert!(taken.to_string().starts_with("the run fork is there already"), "{taken}");
+            let refused = $within.start($client.start(WAITER, "live", &0).reject_existing()).await;
+            assert!(refused.is_err());
+            let wake = $within.done();
+            assert!($client.run::<u64, Failure>("fork").await.unwrap().is_none(), "nobody sees it before the commit");
+            assert_eq!($client.result(&old).await.unwrap(), 2, "it is still there");
+            if rolls_back {
+                $rollback;
+                continue;
+            }
+            $commit;
+            wake.ring();
+            assert_eq!($client.result(&anew).await.unwrap(), 7);
+            assert_eq!($client.result(&live).await.unwrap(), 111);
+            assert_eq!($client.result(&fork).await.unwrap(), 117);
+        }
+        worker.shutdown().await;
+    };
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_sqlite_a_start_of_an_id_that_is_taken_and_a_fork_ride() {
+    let subject = sqlite();
+    let (client, db) = (&subject.client, file(&subject));
+    let begin = || {
+        db.execute_batch("begin immediate").unwrap();
+        client.within(&db)
+    };
+    starts_ride_on!(
+        client,
+        within = begin(),
+        db.execute_batch("commit").unwrap(),
+        db.execute_batch("rollback").unwrap()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_postgres_a_start_of_an_id_that_is_taken_and_a_fork_ride() {
+    let Some(subject) = postgres().await else { return };
+    let (client, db) = (&subject.client, database(&subject).await);
+    let begin = async || {
+        db.batch_execute("begin").await.unwrap();
+        client.within(&db)
+    };
+    starts_ride_on!(
+        client,
+        within = begin().await,
+        db.batch_execute("commit").await.unwrap(),
+        db.batch_execute("rollback").await.unwrap()
+    );
+}

@@ -30,13 +30,13 @@ impl Driver {
         running.failures += 1;
         let judged = Arc::new(Mutex::new(None));
         let (work, failures, job) = (Arc::clone(&running.work), running.failures, self.job);
-        let (at, built) = (self.live.at(self.now()), self.live.next());
+        let (at, ahead) = (self.live.at(self.now()), self.live.ahead());
         let (verdict, ident) = (Arc::clone(&judged), running.ident.clone());
         let judge: Judge = Box::new(move |attempted| {
             let rows = attempted.rows();
             let next = step::next(attempted, failures, &work, job);
             let line = match &next {
-                step::Next::Done(outcome) => Live::<RunEnd>::line_alone(pos, ident, at, outcome.clone(), built),
+                step::Next::Done(outcome) => Live::<RunEnd>::line_alone(pos, ident, at, outcome.clone(), ahead),
                 step::Next::Again { error, wait } => {
                     Entry::Failed { pos, failures, due: at + *wait, error: error.clone() }
                 }
