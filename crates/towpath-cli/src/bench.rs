@@ -10,6 +10,7 @@ mod large;
 mod layout;
 mod maps;
 mod measure;
+mod pages;
 mod process;
 mod recover;
 mod runs;
@@ -43,7 +44,8 @@ pub(crate) struct BenchArgs {
     /// How many jobs a drain has.
     #[arg(long, default_value_t = 100_000)]
     jobs: usize,
-    /// How many ended jobs lie in the store for `drain_with_history`, and for `steady` as many that are not due yet.
+    /// How many ended jobs lie in the store for `drain_with_history` and `steady` (which has as many that are not due yet),
+    /// and how many jobs for `pages_1m`
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
     /// How long `steady` and `pinned_horizon` take. They are left out unless they are named by --only.
@@ -129,6 +131,8 @@ const TESTS: &[(&str, &[&str])] = &[
     ("pinned_horizon", &["pinned_horizon_p99", "pinned_horizon_to_before"]),
     ("schedules_10k", &["schedules_10k"]),
     ("graph_layout", &["graph_layout"]),
+    ("pages_1m", &["page_1m", "pages_1m"]),
+    ("tabs_50_idle", &["tabs_50_idle"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
 ];
@@ -189,6 +193,8 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "pinned_horizon" => steady::pinned_horizon(place, args.pace, Duration::from_secs(args.seconds)).await?,
         "schedules_10k" => vec![steady::schedules(place, SCHEDULES).await?],
         "graph_layout" => vec![layout::layout(2_000), layout::layout(10_000)],
+        "pages_1m" => pages::pages(place, args.history).await?,
+        "tabs_50_idle" => vec![pages::tabs(place).await?],
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],
     })

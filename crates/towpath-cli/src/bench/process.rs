@@ -16,7 +16,7 @@ use super::enqueue::preload;
 use super::jobs::{Noop, Wake};
 use super::measure::host_micros;
 use super::subject::{self, Place};
-use super::{recover, sleepers};
+use super::{pages, recover, sleepers};
 
 /// What a child process of the bench is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) async fn spawn(address: &str, task: &str, jobs: usize) -> Result<Work
 }
 
 impl Working {
-    fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap_or(0)
     }
 
@@ -85,6 +85,13 @@ pub(crate) async fn run_child(args: ChildArgs) -> Result<()> {
             perform(&client, args.jobs).await?;
             println!("{}", status_kib("VmHWM")?);
             return Ok(());
+        }
+        "serve" => {
+            let until = async {
+                // The parent closes the pipe when it has seen enough, or when it is gone.
+                let _ = BufReader::new(tokio::io::stdin()).lines().next_line().await;
+            };
+            return pages::serve(client, until).await;
         }
         "sleep" => return sleepers::sleep(&client, args.jobs).await,
         "hang" => return recover::hang_all(&client, args.jobs).await,
@@ -143,7 +150,7 @@ pub(crate) async fn idle_share(child: &Working, time: Duration) -> Result<f64> {
 }
 
 /// User and system time of a process, in ticks (`proc(5)`, fields 14 and 15 of `stat`).
-fn cpu_ticks(pid: u32) -> Result<u64> {
+pub(crate) fn cpu_ticks(pid: u32) -> Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).into_diagnostic()?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let fields: Vec<&str> = after_name.split_whitespace().collect();
