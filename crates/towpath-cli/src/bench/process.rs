@@ -132,16 +132,21 @@ pub(crate) async fn idle_cpu(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let child = spawn(&subject.address, "idle", 0).await?;
     subject.wait_for_worker().await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
     let time = Duration::from_secs(10);
+    let percent = idle_share(&child, time).await?;
+    child.stop().await?;
+    subject.remove().await?;
+    Ok(Figure::new("idle_cpu", percent, "%", 1).with("seconds", time.as_secs()))
+}
+
+/// The share of one core, in percent, that a child process takes from a second from now on.
+pub(crate) async fn idle_share(child: &Working, time: Duration) -> Result<f64> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let before = cpu_ticks(child.pid())?;
     tokio::time::sleep(time).await;
     let ticks = cpu_ticks(child.pid())? - before;
-    child.stop().await?;
-    subject.remove().await?;
     // A tick is 10 ms on every Linux (`USER_HZ`, time(7)).
-    let percent = ticks as f64 * 0.01 / time.as_secs_f64() * 100.0;
-    Ok(Figure::new("idle_cpu", percent, "%", 1).with("seconds", time.as_secs()))
+    Ok(ticks as f64 * 0.01 / time.as_secs_f64() * 100.0)
 }
 
 /// User and system time of a process, in ticks (`proc(5)`, fields 14 and 15 of `stat`).
