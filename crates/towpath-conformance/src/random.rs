@@ -483,7 +483,11 @@ impl RandomScript {
             0 => ["queues", "versions"][self.chance.below(2)].into(),
             1 => "workers".into(),
             2 => "peers".into(),
-            3 => format!("settleable {} limit=5", self.some_graph()),
+            3 => match self.chance.below(3) {
+                0 => "stops".into(),
+                1 => format!("settle-stopped {} {}", self.some_graph(), ["cancel", "fail"][self.chance.below(2)]),
+                _ => format!("settleable {} limit=5", self.some_graph()),
+            },
             4 if self.chance.percent(50) => format!("marks {}", self.some_job()),
             4 => format!("attempts {}", self.some_job()),
             5 => format!("upstream {}", self.some_job()),

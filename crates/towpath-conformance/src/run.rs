@@ -153,8 +153,8 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable" | "recount"
-            | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
+            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "ask" | "order" | "settleable"
+            | "settle-stopped" | "stops" | "recount" | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "rewind" => self.rewind(args).await?,
             "retry" => self.retry(args).await?,

@@ -74,6 +74,13 @@ pub const RETRIES_LOOK: Duration = Duration::from_secs(5);
 pub const SWEEP: Duration = Duration::from_secs(60);
 /// After this long others carry a retry of a graph on: whoever began it has most likely died.
 pub const RETRY_GRACE: Duration = Duration::from_secs(30);
+/// After this long others carry on what whoever cancelled a graph has begun: he has most likely died.
+pub const STOP_GRACE: Duration = Duration::from_secs(10);
+/// A stopped graph whose nodes are settled is looked at once more after this long: no transaction that did not see the stop is
+/// still under way.
+pub const STOP_LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// How often a worker looks for stopped graphs that others have left.
+pub const STOPS_LOOK: Duration = Duration::from_secs(5);
 /// How long a node of a graph that is being retried stays off the head when it is claimed: a retry takes moments.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -87,6 +94,11 @@ pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 /// How often a worker hands over what it has counted: an open page of charts is not far behind, and the store hears of it
 /// six times a minute.
 pub const RECORD: Duration = Duration::from_secs(10);
+
+/// How often a worker looks for blobs whose jobs are gone.
+pub const BLOB_SWEEP: Duration = Duration::from_secs(600);
+/// How old such a blob must be: what is enqueued just now has its blob before its job, and no enqueue takes that long.
+pub const BLOB_ORPHAN_AGE: Duration = Duration::from_secs(3_600);
 
 /// How often a worker writes how far its jobs are, while they say so: a bar moves, and the store hears of it once a second.
 pub const PROGRESS: Duration = Duration::from_secs(1);

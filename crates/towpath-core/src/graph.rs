@@ -31,7 +31,8 @@ pub use prepare::{ParentRef, PreparedAppend, PreparedEdge, PreparedGraph, Prepar
 pub use problem::{GraphProblem, InvalidGraph};
 pub use restart::{Restart, restart};
 pub use retry::{
-    RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, check_undone, plan_retry,
+    Behind, RetryEdge, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView, Retrying, check_undone,
+    plan_retry,
 };
 pub use shape::{Difference, Shape};
 pub use undo::{Compensation, Guard, Guarded, Passed, UndoStep, Undoing};
@@ -242,6 +243,14 @@ impl Role {
     /// failure not those that handle it.
     pub const fn is_held_by(self, stop: StopReason) -> bool {
         self.0 & Self::spared_by(stop).0 == 0
+    }
+
+    /// The marks of nodes that whoever settles a graph leaves out that is stopped so, or not at all.
+    pub const fn not_settled(stop: Option<StopReason>) -> Self {
+        match stop {
+            Some(stop) => Self::UNDO.with(Self::END).with(Self::spared_by(stop)),
+            None => Self::UNDO.with(Self::END),
+        }
     }
 
     /// The marks of nodes that no such stop holds back.

@@ -7,6 +7,7 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+mod blob;
 pub mod builtin;
 mod clock;
 pub mod defaults;
@@ -37,15 +38,16 @@ pub mod tally;
 mod time;
 mod unique;
 
+pub use blob::{BlobLine, BlobName, BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
-    CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphLimits, GraphProblem,
+    Behind, CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphLimits, GraphProblem,
     GraphRetry, GraphRules, Guard, Guarded, InvalidGraph, InvalidGraphLimits, Need, NewAppend, NewEdge, NewGraph,
     NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture, PreparedAppend, PreparedEdge, PreparedGraph,
-    PreparedNode, Restart, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal, RetryView,
-    Retrying, Role, Shape, Standing, Tries, UndoStep, Undoing, Verdict, VerdictTable, Why, Wiring, check_undone,
-    decide, decide_end, graph_schema, plan_retry, restart,
+    PreparedNode, Restart, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal,
+    RetryView, Retrying, Role, Shape, Standing, Tries, UndoStep, Undoing, Verdict, VerdictTable, Why, Wiring,
+    check_undone, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;
@@ -58,8 +60,8 @@ pub use outcome::{
 };
 pub use payload::{Codec, DecodeError, EncodeError, Payload};
 pub use plan::{
-    Requeue, abandon_job, begin_retry, cancel_graph_step, cancel_job, cancel_jobs, end_retry, rearm, requeue_job,
-    terminate_job,
+    Requeue, abandon_job, begin_retry, cancel_graph, cancel_job, cancel_jobs, end_retry, rearm, requeue_job,
+    settle_stopped, terminate_job,
 };
 pub use progress::Progress;
 pub use retry::RetryPolicy;

@@ -53,6 +53,10 @@ pub const PAGE_MAX: u32 = 1_000;
 pub const TAGS_MAX: usize = 32;
 /// Longest tag, in bytes.
 pub const TAG_BYTES_MAX: usize = 128;
+/// Largest blob: an input or output that is kept elsewhere, in bytes.
+pub const BLOB_BYTES_MAX: usize = 64 << 20;
+/// How much of a blob its reference shows, in bytes.
+pub const BLOB_PREVIEW_BYTES: usize = 1 << 10;
 /// Marks of a job: what it keeps across its attempts.
 pub const MARKS_MAX: usize = 1_000;
 /// Longest name of a mark, in bytes: the name of a step or cursor, and which of the two it is.
@@ -95,10 +99,16 @@ pub const SCHEDULE_MINTED_KEPT: usize = 10;
 pub const TICKS_COUNTED_MAX: u32 = 100;
 /// Nodes that one order re-arms at most: short transactions.
 pub const REARM_MAX: usize = 500;
+/// Edges that one look at a graph which is retried adds at most, for nodes that wait for others over some that stay.
+pub const BEHIND_MAX: usize = 100_000;
 /// Most attempts of a graph whose rules retry it.
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// Stopped graphs that one look lists at most.
+pub const STOPS_LOOK_MAX: u32 = 100;
+/// Nodes of a stopped graph that one transaction settles at most.
+pub const SETTLE_STOPPED_MAX: u32 = 500;
 /// Graphs that one look of a sweeper counts again.
 pub const SWEEP_GRAPHS_MAX: u32 = 1_000;
 /// Nodes and edges of them, one graph at least: some tenths of a second of a server's time.

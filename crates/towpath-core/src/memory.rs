@@ -6,6 +6,7 @@
 
 mod append;
 mod apply;
+mod blob;
 mod claim;
 mod content;
 mod corrupt;
@@ -42,6 +43,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::blob::BlobStore;
 use crate::clock::Clock;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
@@ -50,10 +52,10 @@ use crate::name::{Queue, RunId, ScheduleName};
 use crate::payload::Payload;
 use crate::schedule::ScheduleWrite;
 use crate::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, Ended, Enqueue, Enqueued, Entry,
-    Hint, HintStream, Hints, InboxLine, Inspect, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue,
-    RescueReply, SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError, StoreErrorKind,
-    StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, DueRetries, DueSchedules, DueStops, Ended, Enqueue,
+    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, MarkLine, Migration, Note, Noted, Order, Peer,
+    Pruned, Rescue, RescueReply, SCHEMA_VERSION, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreError,
+    StoreErrorKind, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use crate::tally::Record;
 use crate::time::Timestamp;
@@ -176,6 +178,11 @@ impl Store for MemoryStore {
         Box::pin(async move { self.read("read a graph", |tables| tables.settleable(graph, limit)) })
     }
 
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        let now = self.clock.now();
+        Box::pin(async move { self.read("look for stopped graphs", |tables| tables.stops(now, limit)) })
+    }
+
     fn retry_view(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<RetryView>>> {
         Box::pin(async move { self.read("read a graph", |tables| tables.retry_view(graph)) })
     }
@@ -241,6 +248,10 @@ impl Store for MemoryStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         Box::pin(async move { self.read("read marks", |tables| tables.marks(job)) })
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

@@ -1,9 +1,10 @@
 //! Operators' commands as plans: which changes to ask of a store, and when to go on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use crate::defaults;
-use crate::graph::{RetryMode, RetryPlan};
+use crate::graph::{Behind, RetryMode, RetryPlan};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::limits;
@@ -46,22 +47,33 @@ pub fn abandon_job(job: JobId, actor: &str, reason: &str) -> Order {
     order
 }
 
-/// One step of cancelling a graph: the first writes the stop, the others settle what the store says
-/// can be settled now. The plan is over when there is nothing left to settle; what runs is settled
-/// by its worker, and its children after it.
-pub fn cancel_graph_step(graph: GraphId, settleable: Option<&[JobId]>, actor: &str, reason: &str) -> Order {
-    let stop = StopReason::Cancel;
-    let changes = match settleable {
-        None => vec![Change::Stop { graph, reason: stop }],
-        Some(jobs) => jobs
-            .iter()
-            .map(|job| {
-                let cause = Some(Cause::GraphStopped { stop });
-                let ending = Ending::plain(End::Cancelled, cause, defaults::KEEP_FAILED, Counters::default());
-                Change::End { job: *job, ending: Box::new(ending), running: WhileRunning::Leave }
-            })
-            .collect(),
+/// Begins to cancel a graph: writes the stop. [`settle_stopped`] carries it on.
+pub fn cancel_graph(graph: GraphId, actor: &str, reason: &str) -> Order {
+    let changes = vec![Change::Stop { graph, reason: StopReason::Cancel }];
+    Order { actor: actor.into(), reason: reason.into(), changes }
+}
+
+/// One step of settling a graph that is stopped to cancel it or by a failure: ends the nodes that the store says can be
+/// settled now. There is nothing more to do when it names none; what runs is settled by its worker, and its children after it.
+///
+/// The step without nodes says when somebody looks once more, since a worker may have put a node off just when the graph was
+/// stopped: `age` is how long the stop has stood.
+pub fn settle_stopped(
+    graph: GraphId,
+    stop: StopReason,
+    nodes: &[JobId],
+    age: Duration,
+    (actor, reason): (&str, &str),
+) -> Order {
+    let cause = Some(Cause::GraphStopped { stop });
+    let ending = Ending::plain(End::Cancelled, cause, defaults::KEEP_FAILED, Counters::default());
+    let look = if nodes.is_empty() {
+        (age < defaults::STOP_LOOK_AGAIN).then_some(defaults::STOP_LOOK_AGAIN)
+    } else {
+        Some(defaults::STOP_GRACE)
     };
+    let (nodes, ending) = (nodes.to_vec(), Box::new(ending));
+    let changes = vec![Change::SettleStopped { graph, reason: stop, nodes, ending, look }];
     Order { actor: actor.into(), reason: reason.into(), changes }
 }
 
@@ -101,10 +113,14 @@ pub fn begin_retry(
 /// Re-arms what was planned, a bounded number of nodes an order.
 pub fn rearm(graph: GraphId, generation: u32, plan: &RetryPlan, actor: &str, reason: &str) -> Vec<Order> {
     let batches = plan.nodes.chunks(limits::REARM_MAX);
+    let mut behind: HashMap<JobId, Vec<&Behind>> = HashMap::new();
+    plan.behind.iter().for_each(|wait| behind.entry(wait.child).or_default().push(wait));
     let order = |nodes: &[JobId]| {
         let among = |set: &HashSet<JobId>| nodes.iter().filter(|job| set.contains(job)).copied().collect();
         let (holding, undone) = (among(&plan.holding), among(&plan.undone));
-        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding, undone };
+        let behind =
+            nodes.iter().flat_map(|job| behind.get(job).into_iter().flatten()).map(|b| Behind::clone(b)).collect();
+        let change = Change::Rearm { graph, generation, nodes: nodes.to_vec(), holding, undone, behind };
         Order { actor: actor.into(), reason: reason.into(), changes: vec![change] }
     };
     batches.map(order).collect()

@@ -37,7 +37,7 @@ pub use commits::{CommitCounts, Commits};
 pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
-pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
+pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, Wish, WishLine, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
@@ -47,7 +47,7 @@ pub use inspect::{
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use note::{Mark, MarkLine, Note, Noted, ProgressLine};
 pub use prune::Pruned;
-pub use read::{Ancestor, DueRetries, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
+pub use read::{Ancestor, DueRetries, DueStop, DueStops, Ended, Entry, InboxLine, Peer, Suspects, Upstream, Wanted};
 pub use schedule::{DueSchedules, ScheduleWritten, Schedules};
 pub use served::{Served, Versions};
 pub use show::{Showing, Shown, StreamHead, StreamLine};
@@ -66,6 +66,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::blob::BlobStore;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
 use crate::name::{RunId, ScheduleName};
@@ -154,7 +155,9 @@ pub trait Store: Send + Sync + 'static {
     /// What a graph was given, for its nodes to read. `None` if it was given nothing, or is unknown or marked.
     fn graph_input(&self, graph: GraphId) -> BoxFuture<'_, StoreResult<Option<Payload>>>;
 
-    /// Nodes of a graph that could be settled now: all parents ended, not running, not ended. Where some are kept for a decision
+    /// Nodes of a graph that could be settled now: all parents ended, not running, not ended, and none that its stop spares (undos).
+    /// Where a failure has stopped it neither what handles the failure is listed nor what is kept for a decision, which says more of
+    /// it than the stop. Where some are kept for a decision
     /// only these, so that who settles one after the other does not go through the whole graph for each.
     fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>>;
 
@@ -168,6 +171,10 @@ pub trait Store: Send + Sync + 'static {
     /// Graphs whose retry nobody has carried to its end within its grace, or whose own rules had it wait until now; those
     /// that are due first, at most `limit`. And when the next one is due.
     fn retries(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueRetries>>;
+
+    /// Graphs that are stopped to cancel them or by a failure, and of which nodes may stand about that nobody has settled: the one
+    /// that is due first comes first, at most `limit`. And when the next one is due.
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>>;
 
     /// Looks at open graphs, the oldest first, behind one that was looked at before: so many that their nodes and edges
     /// come to `size_max` (one at least), and no more than [`SWEEP_GRAPHS_MAX`](crate::limits::SWEEP_GRAPHS_MAX). Nothing is
@@ -204,6 +211,9 @@ pub trait Store: Send + Sync + 'static {
     /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>>;
+
+    /// The table of blobs in this store: a home of large payloads that needs nothing else.
+    fn blobs(&self) -> &dyn BlobStore;
 
     /// Wake-ups from this process and, where the store can, from others. Never needed for
     /// correctness.

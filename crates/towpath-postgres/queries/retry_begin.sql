@@ -15,5 +15,5 @@ with noted as (
   update towpath.node set phase = 0 where job = $2::bigint
 )
 update towpath.graph set "end" = null, ended_at = null, counts = null, prune_at = null, undoing = null,
-  undo_rank = null
+  undo_rank = null, rearmed = 0
 where graph = $1::bigint

@@ -2,8 +2,8 @@
 -- $1 bigint at (us), $2 bigint[] jobs (keys), $3 text actor, $4 text why. Returns graph (key) of each new stop.
 -- Locks: the rows, in the order of the graphs.
 -- Index: job (key), stop (graph).
-insert into towpath.stop (graph, reason, at, actor, why)
-select distinct j.graph, 3, $1::bigint, $3::text, $4::text
+insert into towpath.stop (graph, reason, at, actor, why, due)
+select distinct j.graph, 3, $1::bigint, $3::text, $4::text, $1::bigint
 from towpath.job j
 where j.key = any($2::bigint[]) and j.graph is not null
 order by j.graph

@@ -4,4 +4,5 @@
 -- Index: stop (graph).
 insert into towpath.stop (graph, reason, at, actor, why)
 values ($1::bigint, $2::smallint, $3::bigint, $4::text, $5::text)
-on conflict (graph) do update set reason = excluded.reason, at = excluded.at, actor = excluded.actor, why = excluded.why
+on conflict (graph) do update set reason = excluded.reason, at = excluded.at, actor = excluded.actor, why = excluded.why,
+  due = null

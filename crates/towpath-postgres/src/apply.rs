@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use towpath_core::store::{
     Applied, CancelNote, Change, Changed, Counters, Edit, Ending, Order, StopCounts, WhileRunning,
 };
-use towpath_core::{Cause, GraphId, JobId, JobRules, Queue, Standing, State, StopReason, Timestamp, fault};
+use towpath_core::{Cause, GraphId, JobId, JobRules, Queue, Standing, State, StopReason, Timestamp, defaults, fault};
 use uuid::Uuid;
 
 use crate::edit;
@@ -48,17 +49,21 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             }
             Change::Stop { graph, reason } => answers.push(orders.stop(*graph, *reason).await?),
             Change::Unstop { graph, reason } => answers.push(orders.unstop(*graph, *reason).await?),
+            Change::SettleStopped { graph, reason, nodes, ending, look } => {
+                answers.push(orders.settle_stopped((*graph, *reason), nodes, ending, *look).await?);
+            }
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
             Change::Pause { queue } => answers.push(orders.pause(queue).await?),
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
+            Change::Command { worker, wish } => answers.push(orders.command(*worker, *wish).await?),
             Change::PauseRun { run } => answers.push(orders.pause_run(run).await?),
             Change::ResumeRun { run } => answers.push(orders.resume_run(run).await?),
             Change::RetryRun { job, from, chapter, first, kept } => {
                 answers.push(orders.retry_run(*job, from, *chapter, (first, kept)).await?);
             }
             Change::BeginRetry { graph, mode, grace } => answers.push(orders.begin_retry(*graph, mode, *grace).await?),
-            Change::Rearm { graph, generation, nodes, holding, undone } => {
-                answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone)).await?);
+            Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                answers.push(orders.rearm(*graph, *generation, nodes, (holding, undone, behind)).await?);
             }
             Change::EndRetry { graph, generation } => answers.push(orders.end_retry(*graph, *generation).await?),
             Change::Replace { job, input } => answers.push(orders.replace_input(*job, input).await?),
@@ -69,9 +74,10 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
         }
     }
     orders.unlock_keys(keyed).await?;
-    let actions: Vec<&str> = order.changes.iter().map(Change::action).collect();
-    let targets: Vec<String> = order.changes.iter().map(Change::target).collect();
-    let outcomes: Vec<String> = answers.iter().map(Changed::to_string).collect();
+    let on_record = || order.changes.iter().zip(&answers).filter(|(change, _)| change.is_on_record());
+    let actions: Vec<&str> = on_record().map(|(change, _)| change.action()).collect();
+    let targets: Vec<String> = on_record().map(|(change, _)| change.target()).collect();
+    let outcomes: Vec<String> = on_record().map(|(_, answer)| answer.to_string()).collect();
     session.run(Query::Audit, &[&now, &order.actor, &order.reason, &actions, &targets, &outcomes]).await?;
     session.commit().await?;
     let Orders { mut news, mut lanes, told, .. } = orders;
@@ -106,13 +112,19 @@ pub(crate) struct Orders<'a> {
     pub(crate) session: &'a Session,
     pub(crate) now: i64,
     pub(crate) order: &'a Order,
-    news: News,
+    pub(crate) news: News,
     pub(crate) lanes: Vec<i32>,
     pub(crate) told: Told,
 }
 
 impl Orders<'_> {
     async fn end(&mut self, ends: &[End<'_>]) -> Result<Vec<Changed>, Fault> {
+        let found = self.find(ends).await?;
+        self.end_found(ends, &found).await
+    }
+
+    /// Finds jobs, and shares the locks of the runs that their ends are told to, and that they are.
+    async fn find(&self, ends: &[End<'_>]) -> Result<HashMap<JobId, Found>, Fault> {
         let ids: Vec<Uuid> = ends.iter().map(|(id, ..)| id.as_uuid()).collect();
         let mut found: HashMap<JobId, Found> = HashMap::with_capacity(ids.len());
         for row in self.session.run(Query::FindJobs, &[&ids]).await? {
@@ -132,10 +144,14 @@ impl Orders<'_> {
         let mut runs: Vec<&str> = found.values().filter_map(|job| job.run.as_deref()).collect();
         runs.extend(found.values().filter_map(|job| Some(job.rules.parent.as_ref()?.run.as_str())));
         signal::lock(self.session, &runs).await?;
+        Ok(found)
+    }
+
+    async fn end_found(&mut self, ends: &[End<'_>], found: &HashMap<JobId, Found>) -> Result<Vec<Changed>, Fault> {
         let mut answers = vec![Changed::Unknown; ends.len()];
         let mut open: Vec<usize> = (0..ends.len()).filter(|at| found.contains_key(&ends[*at].0)).collect();
         while !open.is_empty() {
-            self.end_once(ends, &found, &open, &mut answers).await?;
+            self.end_once(ends, found, &open, &mut answers).await?;
             // An end may have freed a node that comes later in the order: it is asked for once more.
             let first = open.iter().copied().find(|at| answers[*at] == Changed::Ended);
             open.retain(|at| answers[*at] == Changed::Left(State::Waiting) && first.is_some_and(|first| first < *at));
@@ -264,7 +280,9 @@ impl Orders<'_> {
         if lock {
             self.lock_nodes_of(graph).await?;
         }
-        let row = self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why]).await?;
+        let is_settled = matches!(reason, StopReason::Cancel | StopReason::Fail);
+        let due = is_settled.then(|| (Timestamp::from_micros(self.now) + defaults::STOP_GRACE).as_micros());
+        let row = self.session.run(Query::StopInsert, &[&graph, &reason.code(), &self.now, actor, why, &due]).await?;
         if !row.is_empty() {
             match reason {
                 StopReason::Retry => self.take_back_decisions(graph).await?,
@@ -274,7 +292,7 @@ impl Orders<'_> {
                 }
                 _ => {}
             }
-            if matches!(reason, StopReason::Cancel | StopReason::Fail) {
+            if is_settled {
                 self.news.cancel = true;
                 let note = note_of(self.order);
                 self.told.append(told::tell_runs_of(self.session, self.now, (graph, reason), &note).await?);
@@ -283,6 +301,27 @@ impl Orders<'_> {
         let row = self.session.one(Query::StopCounts, &[&graph]).await?;
         let number = |at: usize| Ok::<_, Fault>(u32::try_from(row.try_get::<_, i64>(at)?).unwrap_or(u32::MAX));
         Ok(Changed::Stopped(StopCounts { ended: number(0)?, running: number(1)?, unstarted: number(2)? }))
+    }
+
+    async fn settle_stopped(
+        &mut self,
+        (id, reason): (GraphId, StopReason),
+        nodes: &[JobId],
+        ending: &Ending,
+        look: Option<Duration>,
+    ) -> Result<Changed, Fault> {
+        let ends: Vec<End<'_>> = nodes.iter().map(|job| (*job, ending, WhileRunning::Leave)).collect();
+        let found = self.find(&ends).await?;
+        // Who lifts the stop locks the graph: from here on it stays as it is.
+        let Some((graph, held)) = self.graph(id).await? else { return Ok(Changed::Unknown) };
+        if held != Some(reason) {
+            return Ok(Changed::NotStopped);
+        }
+        let answers = self.end_found(&ends, &found).await?;
+        let due = look.map(|look| (Timestamp::from_micros(self.now) + look).as_micros());
+        self.session.run(Query::StopSettled, &[&graph, &due]).await?;
+        let ended = answers.iter().filter(|answer| **answer == Changed::Ended).count();
+        Ok(Changed::Settled { nodes: u32::try_from(ended).unwrap_or(u32::MAX) })
     }
 
     async fn unstop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {

@@ -6,6 +6,7 @@
 
 mod append;
 mod apply;
+mod blob;
 mod care;
 mod claim;
 mod columns;

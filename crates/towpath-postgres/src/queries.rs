@@ -92,6 +92,10 @@ queries! {
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
     Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
+    BlobDelete = "blob_delete" (TEXT_ARRAY);
+    BlobGet = "blob_get" (TEXT);
+    BlobList = "blob_list" (TEXT, INT4);
+    BlobPut = "blob_put" (TEXT, BYTEA);
     Census = "census" ();
     Claim = "claim" + "claim_hold" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
@@ -176,6 +180,7 @@ queries! {
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
+    LeaseWish = "lease_wish" (UUID, TEXT);
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);
@@ -210,6 +215,8 @@ queries! {
     EditInput = "edit_input" (INT8, INT2, BYTEA);
     RearmChildren = "rearm_children" (INT8_ARRAY);
     RearmFreed = "rearm_freed" (INT8_ARRAY);
+    RearmBehind = "rearm_behind" (INT8, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY);
+    RearmCount = "rearm_count" (INT8, INT4);
     RearmHold = "rearm_hold" (INT8, INT8, INT8_ARRAY, INT4);
     RearmLook = "rearm_look" (INT8_ARRAY);
     RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);
@@ -293,7 +300,9 @@ queries! {
     StopCounts = "stop_counts" (INT8);
     StopDelete = "stop_delete" (INT8, INT2);
     StopLook = "stop_look" (INT8);
-    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT);
+    StopInsert = "stop_insert" (INT8, INT2, INT8, TEXT, TEXT, INT8);
+    StopSettled = "stop_settled" (INT8, INT8);
+    StopDue = "stop_due" (INT4);
     TakeIdle = "take_idle" (INT8_ARRAY);
     TakeOverdue = "take_overdue" (INT8, INT8, INT8, INT4, INT4);
     TakeUndecided = "take_undecided" (INT8, INT8, INT8, INT4, INT4);

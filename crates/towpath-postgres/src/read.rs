@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use towpath_core::store::{
-    Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Suspects, Upstream, Wanted,
+    Ancestor, DueStop, DueStops, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Suspects, Upstream, Wanted,
 };
-use towpath_core::{GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, Timestamp, limits};
+use towpath_core::{
+    GraphId, Incarnation, JobId, Kind, Label, NodeName, Payload, RunId, State, StopReason, Timestamp, limits,
+};
 use uuid::Uuid;
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{count, end, parsed, payload, signed, state, stored, unsigned};
+use crate::rows::{count, end, instant, parsed, payload, signed, state, stop, stored, unsigned};
 use crate::session::Session;
 
 pub(crate) async fn upstream(session: Session, job: JobId) -> Result<Vec<Upstream>, Fault> {
@@ -72,6 +74,20 @@ pub(crate) async fn settleable(session: Session, graph: GraphId, limit: u32) -> 
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     let rows = session.run(Query::Settleable, &[&graph.as_uuid(), &limit]).await?;
     rows.iter().map(|row| Ok(JobId::from(row.try_get::<_, Uuid>(0)?))).collect()
+}
+
+pub(crate) async fn stops(session: Session, limit: u32) -> Result<DueStops, Fault> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let mut due = DueStops::default();
+    for row in session.run(Query::StopDue, &[&limit]).await? {
+        let now = Timestamp::from_micros(row.try_get(0)?);
+        due.next = instant(row.try_get(1)?).map(|next| next.since(now));
+        let Some(graph) = row.try_get::<_, Option<Uuid>>(2)?.map(GraphId::from) else { continue };
+        let since = Timestamp::from_micros(row.try_get(4)?);
+        let reason = stop(row.try_get(3)?).unwrap_or(StopReason::Cancel);
+        due.graphs.push(DueStop { graph, reason, age: now.since(since) });
+    }
+    Ok(due)
 }
 
 pub(crate) async fn peers(session: Session) -> Result<Vec<Peer>, Fault> {

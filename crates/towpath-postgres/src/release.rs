@@ -37,10 +37,14 @@ pub(crate) fn standing(row: &Row) -> Result<(Standing, i16), Fault> {
         cause: None,
     };
     let held = stop(row.try_get(9)?);
-    let cancelled = held == Some(StopReason::Cancel);
-    let decide = if Role::from_bits(row.try_get(1)?).has(Role::END) {
+    let role = Role::from_bits(row.try_get(1)?);
+    let may_start = counters.standing() == Standing::Ready;
+    let is_held = held.is_some_and(|stop| role.is_held_by(stop));
+    // A graph that fails fast says more of what waits for a failed node.
+    let is_stopped = held == Some(StopReason::Cancel) || held == Some(StopReason::Fail) && is_held && may_start;
+    let decide = if role.has(Role::END) {
         with::END
-    } else if cancelled {
+    } else if is_stopped {
         with::STOPPED
     } else {
         with::PARENTS
@@ -48,7 +52,7 @@ pub(crate) fn standing(row: &Row) -> Result<(Standing, i16), Fault> {
     Ok(match counters.standing() {
         // Of a graph that is being retried nothing is placed.
         _ if held == Some(StopReason::Retry) => (Standing::Waits, decide),
-        Standing::Ready if cancelled => (Standing::Undecided, decide),
+        Standing::Ready if is_held => (Standing::Undecided, decide),
         standing => (standing, decide),
     })
 }

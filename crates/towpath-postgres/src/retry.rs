@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use towpath_core::store::{CancelNote, Change, Changed, DueRetries, Parent};
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying,
-    Role, State, StopReason, Timestamp, Tries, defaults,
+    Behind, Condition, GraphId, JobId, NodeName, Payload, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd,
+    RetryView, Retrying, Role, State, StopReason, Timestamp, Tries, VerdictTable, defaults,
 };
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::apply::Orders;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::requeue::graph_key_again;
-use crate::rows::{Facts, count, end, instant, parsed, stop};
+use crate::rows::{Facts, count, end, instant, parsed, stop, stored};
 use crate::session::Session;
 use crate::turn::lock_nodes;
 
@@ -125,7 +125,7 @@ impl Orders<'_> {
         id: GraphId,
         generation: u32,
         nodes: &[JobId],
-        (holding, undone): (&[JobId], &[JobId]),
+        (holding, undone, behind): (&[JobId], &[JobId], &[Behind]),
     ) -> Result<Changed, Fault> {
         let looked = self.look(id).await?.filter(|l| l.generation == generation && l.retrying.is_some());
         let Some(Looked { graph, end, .. }) = looked else { return Ok(Changed::NotRetrying) };
@@ -169,8 +169,38 @@ impl Orders<'_> {
             let verdicts = Condition::Finished.table().bits();
             session.run(Query::RearmHold, &[&graph, &end, &held, &verdicts]).await?;
         }
+        self.wait_behind((graph, end), behind, &ended).await?;
         self.pull_back(&children).await?;
-        Ok(Changed::Rearmed { nodes: u32::try_from(ended.len()).unwrap_or(u32::MAX) })
+        let nodes = u32::try_from(ended.len()).unwrap_or(u32::MAX);
+        session.run(Query::RearmCount, &[&graph, &stored(nodes)]).await?;
+        Ok(Changed::Rearmed { nodes })
+    }
+
+    /// Lets nodes that were re-armed wait for others.
+    async fn wait_behind(&self, (graph, end): (i64, i64), behind: &[Behind], ended: &[i64]) -> Result<(), Fault> {
+        if behind.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<Uuid> = behind.iter().flat_map(|wait| [wait.parent, wait.child]).map(|id| id.as_uuid()).collect();
+        let mut keys: HashMap<JobId, i64> = HashMap::new();
+        for row in self.session.run(Query::FindJobs, &[&ids]).await? {
+            let key: i64 = row.try_get(1)?;
+            if row.try_get::<_, Option<i64>>(2)? == Some(graph) && key != end {
+                keys.insert(JobId::from(row.try_get::<_, Uuid>(0)?), key);
+            }
+        }
+        let ended: HashSet<i64> = ended.iter().copied().collect();
+        let (mut parents, mut children, mut verdicts): (Vec<i64>, Vec<i64>, Vec<i32>) = Default::default();
+        for wait in behind {
+            let (Some(parent), Some(child)) = (keys.get(&wait.parent), keys.get(&wait.child)) else { continue };
+            if ended.contains(child) {
+                parents.push(*parent);
+                children.push(*child);
+                verdicts.push(wait.condition.table().bits());
+            }
+        }
+        self.session.run(Query::RearmBehind, &[&graph, &parents, &children, &verdicts]).await?;
+        Ok(())
     }
 
     /// Lets children wait again that were released and have not started, if a parent of theirs is to end first.
@@ -257,11 +287,13 @@ pub(crate) async fn retry_view(session: Session, id: GraphId) -> Result<Option<R
     for row in &edges {
         // `end` has no place.
         if let (Some(parent), Some(child)) = (places.get(&row.try_get(0)?), places.get(&row.try_get(1)?)) {
-            joined.push((*parent, *child));
+            let verdicts = VerdictTable::from_bits(row.try_get(2)?);
+            joined.push(RetryEdge { parent: *parent, child: *child, verdicts });
         }
     }
     Ok(Some(RetryView {
         generation: count(row.try_get(1)?),
+        rearmed: count(row.try_get(6)?),
         stop: stop(row.try_get(4)?),
         is_undoing: row.try_get::<_, Option<i16>>(5)?.is_some(),
         retrying: retrying(row, 2)?,

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, MarkLine, Migration, Note, Noted, Order, Peer,
-    Pruned, Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult, StreamLine,
-    Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
+    Enqueue, Enqueued, Entry, Hint, HintStream, Hints, InboxLine, Inspect, Item, MarkLine, Migration, Note, Noted,
+    Order, Peer, Pruned, Rescue, RescueReply, ScheduleWritten, Schedules, Shown, Signalled, Store, StoreResult,
+    StreamLine, Suspects, Transact, Transacted, Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::Record;
 use towpath_core::{
-    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
-    Timestamp,
+    BlobStore, GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError,
+    StoreErrorKind, Timestamp,
 };
 use uuid::Uuid;
 
@@ -512,6 +512,10 @@ impl Store for PostgresStore {
         self.read("look for retries", move |session| retry::retries(session, limit))
     }
 
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        self.read("look for stopped graphs", move |session| read::stops(session, limit))
+    }
+
     fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {
         self.read("count graphs again", move |session| read::suspects(session, after, size_max))
     }
@@ -554,6 +558,10 @@ impl Store for PostgresStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         self.read("read marks", move |session| note::marks(session, job))
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

@@ -392,6 +392,11 @@ impl Phases<'_> {
     /// behind the locks.
     async fn count(&self, plan: &Plan, written: Writing<'_>) -> Result<(Written, Vec<Row>), Fault> {
         let locked = lock_nodes(self.session, &plan.nodes);
+        if !plan.stops.is_empty() {
+            // What is counted by now is not free of a stop that this turn writes.
+            let ((), written) = try_join(locked, written).await?;
+            return Ok((written, count_children(self.session, &plan.nodes, false).await?));
+        }
         let counted = count_children(self.session, &plan.nodes, false);
         let ((), written, counted) = try_join3(locked, written, counted).await?;
         Ok((written, counted))

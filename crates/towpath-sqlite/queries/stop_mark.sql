@@ -6,4 +6,5 @@ on conflict (graph) do update set
     reason = excluded.reason,
     at = excluded.at,
     actor = excluded.actor,
-    why = excluded.why
+    why = excluded.why,
+    due = null

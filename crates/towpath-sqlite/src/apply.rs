@@ -6,7 +6,7 @@ use rusqlite::params;
 use towpath_core::store::{
     Applied, CancelNote, Change, Changed, Counters, Ending, Order, StopCounts, Telling, WhileRunning,
 };
-use towpath_core::{Cause, GraphId, JobId, Queue, Role, State, StopReason, fault};
+use towpath_core::{Cause, GraphId, JobId, Queue, Role, State, StopReason, defaults, fault};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -20,6 +20,9 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             Change::End { job, ending, running } => tx.end_by_order(*job, ending, *running, order)?,
             Change::Stop { graph, reason } => tx.put_stop(*graph, *reason, order)?,
             Change::Unstop { graph, reason } => tx.lift_stop(*graph, *reason)?,
+            Change::SettleStopped { graph, reason, nodes, ending, look } => {
+                tx.settle_stopped((*graph, *reason), nodes, ending, *look, order)?
+            }
             Change::Recount { graph } => tx.recount_by_order(*graph)?,
             Change::Edit { job, edit } => tx.edit(*job, edit)?,
             Change::Pause { queue } => tx.pause(queue, order)?,
@@ -28,17 +31,20 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
                 tx.retry_run(*job, from, *chapter, (first, kept))?
             }
             Change::BeginRetry { graph, mode, grace } => tx.begin_retry(*graph, mode, *grace, order)?,
-            Change::Rearm { graph, generation, nodes, holding, undone } => {
-                tx.rearm(*graph, *generation, nodes, (holding, undone))?
+            Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                tx.rearm(*graph, *generation, nodes, (holding, undone, behind))?
             }
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,
+            Change::Command { worker, wish } => tx.command(*worker, *wish, order)?,
             Change::PauseRun { run } => tx.pause_run(run, order)?,
             Change::ResumeRun { run } => tx.resume_run(run)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,
             _ => return Err(Fault::invalid("this store is older than the order: update it")),
         };
-        tx.audit(order, change, &changed)?;
+        if change.is_on_record() {
+            tx.audit(order, change, &changed)?;
+        }
         changes.push(changed);
     }
     Ok(Applied { now: tx.now, changes })
@@ -124,10 +130,12 @@ impl Tx<'_, '_> {
     fn put_stop(&mut self, id: GraphId, reason: StopReason, order: &Order) -> Result<Changed, Fault> {
         let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
         let held = self.stop(graph)?;
-        let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason];
+        let is_settled = matches!(reason, StopReason::Cancel | StopReason::Fail);
+        let due = is_settled.then(|| (self.now + defaults::STOP_GRACE).as_micros());
+        let row = params![graph, reason.code(), self.now_us(), order.actor, order.reason, due];
         let is_new = self.db.run(Query::StopInsert, row)? > 0;
         self.forget_stop(graph);
-        if is_new && matches!(reason, StopReason::Cancel | StopReason::Fail) {
+        if is_new && is_settled {
             self.ring_cancel();
             self.tell_runs_of(graph, reason, &note_of(order))?;
         }
@@ -141,6 +149,28 @@ impl Tx<'_, '_> {
             Ok(StopCounts { ended: row.get(0)?, running: row.get(1)?, unstarted: row.get(2)? })
         })?;
         Ok(Changed::Stopped(counts))
+    }
+
+    fn settle_stopped(
+        &mut self,
+        (id, reason): (GraphId, StopReason),
+        nodes: &[JobId],
+        ending: &Ending,
+        look: Option<Duration>,
+        order: &Order,
+    ) -> Result<Changed, Fault> {
+        let Some(graph) = self.visible_graph(id)? else { return Ok(Changed::Unknown) };
+        if self.stop(graph)? != Some(reason) {
+            return Ok(Changed::NotStopped);
+        }
+        let mut ended = 0;
+        for job in nodes {
+            let changed = self.end_by_order(*job, ending, WhileRunning::Leave, order)?;
+            ended += u32::from(changed == Changed::Ended);
+        }
+        let due = look.map(|look| (self.now + look).as_micros());
+        self.db.run(Query::StopSettled, params![graph, due])?;
+        Ok(Changed::Settled { nodes: ended })
     }
 
     fn lift_stop(&mut self, id: GraphId, reason: StopReason) -> Result<Changed, Fault> {

@@ -115,7 +115,7 @@ impl Tx<'_, '_> {
         }
         Ok(match (self.stop(node.graph)?, standing) {
             (Some(StopReason::Retry), _) => Standing::Waits,
-            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (Some(stop), Standing::Ready) if node.role.is_held_by(stop) => Standing::Undecided,
             (_, standing) => standing,
         })
     }

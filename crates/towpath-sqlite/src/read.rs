@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
-use towpath_core::store::{Ancestor, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Upstream, Wanted};
-use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, limits};
+use towpath_core::store::{
+    Ancestor, DueStop, DueStops, Ended, Entry, HostId, InboxLine, Peer, Shown, StreamLine, Upstream, Wanted,
+};
+use towpath_core::{GraphId, JobId, Kind, Label, NodeName, Payload, Role, RunId, State, StopReason, Timestamp, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
@@ -67,10 +69,23 @@ pub(crate) fn graph_input(db: &mut Db<'_>, graph: GraphId) -> Result<Option<Payl
 }
 
 pub(crate) fn settleable(db: &mut Db<'_>, graph: GraphId, limit: u32) -> Result<Vec<JobId>, Fault> {
-    let left_out = Role::END.with(Role::UNDO).bits();
+    let stop = db.maybe(Query::StopOf, [&graph.as_bytes()[..]], |row| rows::stop_reason(row.get(0)?))?;
+    let left_out = Role::not_settled(stop).bits();
     let which = params![&graph.as_bytes()[..], StopReason::Prune.code(), left_out, limit];
+    if stop == Some(StopReason::Fail) {
+        return db.all(Query::SettleableIdle, which, |row| rows::job_id(row, 0));
+    }
     let held = db.all(Query::SettleableHeld, which, |row| rows::job_id(row, 0))?;
-    if held.is_empty() { db.all(Query::Settleable, which, |row| rows::job_id(row, 0)) } else { Ok(held) }
+    if held.is_empty() { db.all(Query::SettleableIdle, which, |row| rows::job_id(row, 0)) } else { Ok(held) }
+}
+
+pub(crate) fn stops(db: &mut Db<'_>, now: Timestamp, limit: u32) -> Result<DueStops, Fault> {
+    let graphs = db.all(Query::StopDue, params![now.as_micros(), limit], |row| {
+        let since = Timestamp::from_micros(row.get(2)?);
+        Ok(DueStop { graph: rows::graph_id(row, 0)?, reason: rows::stop_reason(row.get(1)?)?, age: now.since(since) })
+    })?;
+    let next = db.one(Query::StopNext, [now.as_micros()], |row| rows::instant_or_none(row, 0))?;
+    Ok(DueStops { graphs, next: next.map(|due| due.since(now)) })
 }
 
 pub(crate) fn peers(db: &mut Db<'_>) -> Result<Vec<Peer>, Fault> {

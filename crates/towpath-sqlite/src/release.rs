@@ -57,7 +57,7 @@ impl Tx<'_, '_> {
     /// Holds a graph back because a node of it has failed. A stop that is there stays.
     pub(crate) fn stop_by_failure(&mut self, graph: i64, stop: StopReason) -> Result<(), Fault> {
         let note = CancelNote { actor: "towpath".into(), reason: "a node failed".into() };
-        let row = params![graph, stop.code(), self.now_us(), note.actor, note.reason];
+        let row = params![graph, stop.code(), self.now_us(), note.actor, note.reason, self.now_us()];
         if self.db.run(Query::StopInsert, row)? > 0 {
             self.tell_runs_of(graph, stop, &note)?;
         }
@@ -78,7 +78,7 @@ impl Tx<'_, '_> {
     pub(crate) fn decide_by(&mut self, node: &Node, holder: &mut Holder) -> Result<(), Fault> {
         let decide = if node.role.has(Role::END) {
             Decide::End
-        } else if self.is_cancelled(Some(node.graph))? {
+        } else if self.is_stopped(node)? {
             Decide::Stopped
         } else {
             Decide::Parents

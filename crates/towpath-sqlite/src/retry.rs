@@ -1,13 +1,13 @@
 //! Retries a graph in place: holds it back, lets nodes wait anew, lets it go on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use rusqlite::params;
 use towpath_core::store::{Change, Changed, DueRetries, Order};
 use towpath_core::{
-    Condition, GraphId, JobId, NodeName, Payload, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying,
-    Role, Standing, State, StopReason, Timestamp, Tries, defaults,
+    Behind, Condition, GraphId, JobId, NodeName, Payload, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd,
+    RetryView, Retrying, Role, Standing, State, StopReason, Timestamp, Tries, VerdictTable, defaults,
 };
 
 use crate::db::Db;
@@ -115,16 +115,16 @@ impl Tx<'_, '_> {
         id: GraphId,
         generation: u32,
         nodes: &[JobId],
-        (holding, undone): (&[JobId], &[JobId]),
+        (holding, undone, behind): (&[JobId], &[JobId], &[Behind]),
     ) -> Result<Changed, Fault> {
         let Some(graph) = self.retried(id, generation)? else { return Ok(Changed::NotRetrying) };
         let end: i64 = self.db.one(Query::GraphEndNode, [graph], |row| Ok(row.get(0)?))?;
         let mut children = BTreeSet::new();
-        let mut rearmed = 0;
+        let mut rearmed = HashSet::new();
         for id in nodes {
             let Some(facts) = self.db.maybe(Query::JobFind, [&id.as_bytes()[..]], rows::facts)? else { continue };
             if facts.graph == Some(graph) && facts.key != end && self.rearm_node(&facts, &mut children)? {
-                rearmed += 1;
+                rearmed.insert(*id);
                 if undone.contains(id) {
                     self.db.run(Query::NodeUndone, [facts.key])?;
                 }
@@ -133,10 +133,15 @@ impl Tx<'_, '_> {
                 }
             }
         }
+        for wait in behind.iter().filter(|wait| rearmed.contains(&wait.child)) {
+            self.wait_behind(graph, end, wait)?;
+        }
         for child in children {
             self.pull_back(child)?;
         }
-        Ok(Changed::Rearmed { nodes: rearmed })
+        let nodes = u32::try_from(rearmed.len()).unwrap_or(u32::MAX);
+        self.db.run(Query::GraphRearmed, params![graph, nodes])?;
+        Ok(Changed::Rearmed { nodes })
     }
 
     /// Whether the node was to be re-armed: it had ended.
@@ -183,6 +188,30 @@ impl Tx<'_, '_> {
         self.db.run(Query::GraphGrow, params![graph, 0, 1])?;
         let mut node = self.db.one(Query::NodeRead, [end], rows::node)?;
         node.counters.left += 1;
+        self.write_node(&node)
+    }
+
+    /// Lets a node that was re-armed wait for another one, unless it does.
+    fn wait_behind(&mut self, graph: i64, end: i64, wait: &Behind) -> Result<(), Fault> {
+        let mut find = |id: &JobId| self.db.maybe(Query::JobFind, [&id.as_bytes()[..]], rows::facts);
+        let (Some(parent), Some(child)) = (find(&wait.parent)?, find(&wait.child)?) else { return Ok(()) };
+        let is_there = self.edges_from(parent.key, 0)?.iter().any(|edge| edge.child == child.key);
+        if parent.graph != Some(graph) || parent.key == end || is_there {
+            return Ok(());
+        }
+        let (_, ord) = self.generation(graph)?;
+        let verdicts = wait.condition.table();
+        self.db.run(Query::EdgeInsert, params![parent.key, ord, child.key, verdicts.bits(), None::<String>])?;
+        self.db.run(Query::GraphGrow, params![graph, 0, 1])?;
+        let mut node = self.db.one(Query::NodeRead, [child.key], rows::node)?;
+        node.counters.left += 1;
+        let ended = self.db.maybe(Query::EndedVerdict, [parent.key], |row| rows::end(row.get(0)?))?;
+        if let Some(how) = ended {
+            let edge = self.edges_from(parent.key, 0)?.into_iter().find(|edge| edge.child == child.key);
+            if let Some(edge) = edge {
+                node.count(parent.key, how, &[], &edge);
+            }
+        }
         self.write_node(&node)
     }
 
@@ -252,9 +281,9 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
         };
         let stop = row.get::<_, Option<i16>>(4)?.map(rows::stop_reason).transpose()?;
         let is_undoing = rows::graph_end(row, 5)?.is_some();
-        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undoing))
+        Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?, under_way, stop, is_undoing, row.get(6)?))
     })?;
-    let Some((graph, generation, retrying, stop, is_undoing)) = graph else { return Ok(None) };
+    let Some((graph, generation, retrying, stop, is_undoing, rearmed)) = graph else { return Ok(None) };
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut nodes = Vec::new();
     let read = db.all(Query::ShapeNodes, params![graph, Role::END.bits()], shape_node)?;
@@ -264,10 +293,14 @@ pub(crate) fn retry_view(db: &mut Db<'_>, id: GraphId) -> Result<Option<RetryVie
     for (_, guards, node) in read {
         nodes.push(RetryNode { guards: guards.and_then(|job| places.get(&job).copied()), ..node });
     }
-    let edges: Vec<(i64, i64)> = db.all(Query::ShapeEdges, [graph], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let edges: Vec<(i64, i64, i32)> =
+        db.all(Query::ShapeEdges, [graph], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     // `end` has no place.
-    let edges = edges.iter().filter_map(|(parent, child)| Some((*places.get(parent)?, *places.get(child)?)));
-    Ok(Some(RetryView { generation, stop, is_undoing, retrying, edges: edges.collect(), nodes }))
+    let edges = edges.iter().filter_map(|(parent, child, verdicts)| {
+        let verdicts = VerdictTable::from_bits(*verdicts);
+        Some(RetryEdge { parent: *places.get(parent)?, child: *places.get(child)?, verdicts })
+    });
+    Ok(Some(RetryView { generation, rearmed, stop, is_undoing, retrying, edges: edges.collect(), nodes }))
 }
 
 /// The node, its key, and that of what it undoes, whose place is not known yet.

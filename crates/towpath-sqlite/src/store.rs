@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use towpath_core::schedule::ScheduleWrite;
 use towpath_core::store::{
-    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, Ended, Enqueue,
-    Enqueued, Entry, HintStream, InboxLine, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue, RescueReply,
-    ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted, Turn,
-    TurnReply, Upstream, Wanted,
+    Ancestor, Applied, Arrival, Beat, BeatReply, BoxFuture, CommitCounts, DueRetries, DueSchedules, DueStops, Ended,
+    Enqueue, Enqueued, Entry, HintStream, InboxLine, MarkLine, Migration, Note, Noted, Order, Peer, Pruned, Rescue,
+    RescueReply, ScheduleWritten, Schedules, Shown, Signalled, StoreResult, StreamLine, Suspects, Transact, Transacted,
+    Turn, TurnReply, Upstream, Wanted,
 };
 use towpath_core::tally::{Record, check};
 use towpath_core::{
-    GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
+    BlobStore, GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError,
+    StoreErrorKind,
 };
 
 use crate::care::Care;
@@ -228,6 +229,13 @@ impl Store for SqliteStore {
         })
     }
 
+    fn stops(&self, limit: u32) -> BoxFuture<'_, StoreResult<DueStops>> {
+        Box::pin(async move {
+            let now = self.core.options().clock.now();
+            self.read("look for stopped graphs", |db| read::stops(db, now, limit))
+        })
+    }
+
     fn suspects(&self, after: Option<i64>, size_max: u32) -> BoxFuture<'_, StoreResult<Suspects>> {
         Box::pin(async move { self.read("count graphs again", |db| recount::suspects(db, after, size_max)) })
     }
@@ -285,6 +293,10 @@ impl Store for SqliteStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         Box::pin(async move { self.read("read marks", |db| note::marks(db, job)) })
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

@@ -4,14 +4,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use towpath_core::store::Hint;
-use towpath_core::{Cause, Incarnation, NewJob, Queue, StopReason, Timestamp};
+use towpath_core::{Cause, Incarnation, NewJob, Queue, Standing, StopReason, Timestamp};
 
 use crate::care::Care;
 use crate::db::Db;
 use crate::error::Fault;
 use crate::lane::{Lane, Lanes};
 use crate::queries::Query;
-use crate::rows;
+use crate::rows::{self, Node};
 
 /// What a verb works with.
 pub(crate) struct Tx<'t, 'c> {
@@ -129,12 +129,13 @@ impl<'t, 'c> Tx<'t, 'c> {
         Ok(stop)
     }
 
-    /// Whether a graph is stopped to cancel.
-    pub(crate) fn is_cancelled(&mut self, graph: Option<i64>) -> Result<bool, Fault> {
-        match graph {
-            Some(graph) => Ok(self.stop(graph)? == Some(StopReason::Cancel)),
-            None => Ok(false),
-        }
+    /// Whether an undecided node came because its graph is stopped: one that fails fast says more of what waits for a failed node.
+    pub(crate) fn is_stopped(&mut self, node: &Node) -> Result<bool, Fault> {
+        Ok(match self.stop(node.graph)? {
+            Some(StopReason::Cancel) => true,
+            Some(stop @ StopReason::Fail) => node.role.is_held_by(stop) && node.counters.standing() == Standing::Ready,
+            _ => false,
+        })
     }
 
     /// Why a job that runs is to stop, if its graph asks for it. An undo goes on, and a handler of the failure that stopped it.

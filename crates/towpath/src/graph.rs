@@ -347,6 +347,16 @@ impl GraphBuilder {
         self.state().edges.iter().any(same)
     }
 
+    /// Notes that a node joins branches of another one, which must have some.
+    fn note_join(&self, gate: usize, child: usize) {
+        let child = self.name_of(child);
+        let mut state = self.state();
+        if let Some(node) = state.nodes.get(gate).filter(|node| node.job.rules.labels.is_empty()) {
+            let node = node.name.clone();
+            state.problems.push(GraphProblem::NotAGate { node, child });
+        }
+    }
+
     fn problem(&self, problem: GraphProblem) {
         self.state().problems.push(problem);
     }

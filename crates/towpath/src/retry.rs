@@ -103,32 +103,41 @@ impl<'c> IntoFuture for RetryBuilder<'c> {
 async fn retry(asked: RetryBuilder<'_>) -> Result<Retried, RetryError> {
     let RetryBuilder { client, graph: id, mode, accepts, edit, by } = asked;
     let (store, by) = (client.store(), &by);
-    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
-    if let Some(under_way) = shape.retrying {
-        let is_the_same = under_way.mode == mode && edit.is_none();
-        let retried = carry_on(store, id, by).await?;
-        if is_the_same && let Some(retried) = retried {
-            return Ok(retried);
+    loop {
+        let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
+        if let Some(under_way) = &shape.retrying {
+            let is_the_same = under_way.mode == mode && edit.is_none();
+            let retried = carry_on(store, id, by).await?;
+            if is_the_same && let Some(retried) = retried {
+                return Ok(retried);
+            }
+            continue;
         }
+        let checked = if accepts { Ok(()) } else { check_undone(&shape) };
+        let plan =
+            checked.and_then(|()| plan_retry(&shape, &mode, None)).map_err(|why| RetryError::Graph { id, why })?;
+        if plan.is_empty() {
+            return Err(RetryError::Nothing { id, mode });
+        }
+        let order = begin_retry(id, mode.clone(), edit.clone(), &by.0, &by.1);
+        match store.apply(order).await?.changes.first() {
+            // Somebody has begun another one since the look.
+            Some(Changed::Retrying { retrying, .. }) if retrying.mode != mode => continue,
+            Some(Changed::Retrying { .. }) => {}
+            // They have begun since the look.
+            Some(Changed::Undoing) => return Err(RetryError::Graph { id, why: RetryRefusal::Undoing }),
+            Some(Changed::KeyTaken { by }) => return Err(RetryError::GraphKeyTaken { id, by: *by }),
+            _ => return Err(RetryError::UnknownGraph { id }),
+        }
+        return carry_on(store, id, by).await?.ok_or(RetryError::CutShort { id });
     }
-    let shape = store.retry_view(id).await?.ok_or(RetryError::UnknownGraph { id })?;
-    let checked = if accepts { Ok(()) } else { check_undone(&shape) };
-    let plan = checked.and_then(|()| plan_retry(&shape, &mode, None)).map_err(|why| RetryError::Graph { id, why })?;
-    if plan.is_empty() {
-        return Err(RetryError::Nothing { id, mode });
-    }
-    let order = begin_retry(id, mode, edit, &by.0, &by.1);
-    match store.apply(order).await?.changes.first() {
-        Some(Changed::Retrying { .. }) => {}
-        // They have begun since the look.
-        Some(Changed::Undoing) => return Err(RetryError::Graph { id, why: RetryRefusal::Undoing }),
-        Some(Changed::KeyTaken { by }) => return Err(RetryError::GraphKeyTaken { id, by: *by }),
-        _ => return Err(RetryError::UnknownGraph { id }),
-    }
-    carry_on(store, id, by).await?.ok_or(RetryError::CutShort { id })
 }
 
-/// Carries a retry to its end that has begun, perhaps elsewhere. `None` if there is none, or somebody has lifted it.
+/// Looks at a retry that others carry out too, and in which none was left for this one.
+const IDLE_MAX: u32 = 10;
+
+/// Carries a retry to its end that has begun, perhaps elsewhere, and perhaps together with others. `None` if there is none, or
+/// somebody has lifted it.
 ///
 /// # Errors
 /// The store could not do it; the graph is held back until somebody carries on.
@@ -137,29 +146,35 @@ pub(crate) async fn carry_on(
     id: GraphId,
     (actor, reason): &(String, String),
 ) -> Result<Option<Retried>, RetryError> {
-    let mut nodes = 0;
+    let (mut begun, mut idle) = (None, 0);
     loop {
         let Some(shape) = store.retry_view(id).await? else { return Err(RetryError::UnknownGraph { id }) };
-        let Some(Retrying { mode, since }) = &shape.retrying else { return Ok(None) };
+        let begun = *begun.get_or_insert(shape.generation);
+        let Some(Retrying { mode, since }) = &shape.retrying else {
+            // Who was quicker has ended it.
+            let is_over = shape.generation == begun + 1;
+            return Ok(is_over.then_some(Retried { generation: shape.generation, nodes: shape.rearmed }));
+        };
+        if shape.generation != begun {
+            return Ok(None);
+        }
         // What has come in the way since it began is not retried; the graph goes on all the same.
         let planned = plan_retry(&shape, mode, Some(*since)).map_err(|why| RetryError::Graph { id, why });
         let mut moved = 0;
         if let Ok(plan) = &planned {
-            for order in rearm(id, shape.generation, plan, actor, reason) {
+            for order in rearm(id, begun, plan, actor, reason) {
                 match store.apply(order).await?.changes.first() {
                     Some(Changed::Rearmed { nodes }) => moved += nodes,
-                    _ => return Ok(None),
+                    _ => break,
                 }
             }
         }
-        nodes += moved;
-        if moved == 0 {
-            return match store.apply(end_retry(id, shape.generation, actor, reason)).await?.changes.first() {
-                Some(Changed::Retried { generation }) => {
-                    planned.map(|_| Some(Retried { generation: *generation, nodes }))
-                }
-                _ => Ok(None),
-            };
+        // Where others had them first, there may be more to find.
+        let is_done = planned.as_ref().map_or(true, |plan| plan.nodes.is_empty());
+        idle += u32::from(moved == 0);
+        if is_done || idle > IDLE_MAX {
+            store.apply(end_retry(id, begun, actor, reason)).await?;
+            planned?;
         }
     }
 }

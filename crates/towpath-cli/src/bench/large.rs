@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result};
-use towpath::core::{Queue, cancel_graph_step};
+use towpath::core::{Queue, cancel_graph};
 use towpath::{Client, Failure, Graph, GraphHandle, Signal, Worker, WorkerHandle};
 
 use super::Figure;
@@ -111,7 +111,7 @@ pub(crate) async fn cancel_and_view(place: &Place) -> Result<Vec<Figure>> {
         views.push(started.elapsed());
         debug_assert!(detail.is_some_and(|detail| detail.nodes.len() == NODES));
         let started = Instant::now();
-        let stop = cancel_graph_step(id, None, "bench", "");
+        let stop = cancel_graph(id, "bench", "");
         subject.client.store().apply(stop).await.into_diagnostic()?;
         cancels.push(started.elapsed());
         subject.client.cancel_graph(id, "bench", "").await.into_diagnostic()?;

@@ -1,8 +1,11 @@
-//! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `recount`, `prune` and `corrupt`: what people and maintenance do.
+//! `cancel`, `terminate`, `pause`, `unpause`, `order`, `settleable`, `settle-stopped`, `stops`, `recount`, `prune` and `corrupt`: what people and maintenance do.
 
-use towpath_core::RunId;
-use towpath_core::store::{Change, Changed, Edit, Order, Pruned, WhileRunning};
-use towpath_core::{GraphId, Queue, StopReason, abandon_job, cancel_graph_step, cancel_job, terminate_job};
+use std::time::Duration;
+
+use towpath_core::store::{Change, Changed, DueStop, Edit, Order, Pruned, WhileRunning, Wish};
+use towpath_core::{
+    GraphId, JobId, Queue, RunId, StopReason, abandon_job, cancel_graph, cancel_job, settle_stopped, terminate_job,
+};
 
 use crate::args::Args;
 use crate::error::ScriptError;
@@ -22,8 +25,11 @@ impl<S: Subject> Runner<S> {
             "terminate" | "abandon" => self.terminate(verb, args).await,
             "pause" | "unpause" => self.pause(verb, args).await,
             "edit" => self.edit(args).await,
+            "ask" => self.ask(args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
+            "settle-stopped" => self.settle_stopped_by_order(args).await,
+            "stops" => self.stops(args).await,
             "recount" => self.recount(args).await,
             "prune" => self.prune(args).await,
             _ => self.corrupt(args).await,
@@ -42,8 +48,11 @@ impl<S: Subject> Runner<S> {
             return self.apply(cancel_job(job, &actor, &reason), &[first]).await;
         };
         let id = self.names.graph(&graph);
-        let mut lines = self.apply(cancel_graph_step(id, None, &actor, &reason), &[graph]).await?;
-        self.settle_stopped(id, &actor, &reason, &mut lines).await?;
+        let mut lines = self.apply(cancel_graph(id, &actor, &reason), std::slice::from_ref(&graph)).await?;
+        if !lines.iter().any(|line| line.ends_with("unknown")) {
+            let by = (actor.as_str(), reason.as_str());
+            lines.extend(self.settle_stopped((id, &graph), StopReason::Cancel, Duration::ZERO, by).await?);
+        }
         Ok(lines)
     }
 
@@ -87,33 +96,84 @@ impl<S: Subject> Runner<S> {
         self.apply(Order { actor, reason, changes: vec![change] }, &[name]).await
     }
 
+    /// `settle-stopped g cancel`: ends what of a stopped graph has not started, step by step, and says when it is looked at again;
+    /// `age=2m` is how long it has been stopped. `settle-stopped g fail g/a g/b` is one step, for these nodes.
+    async fn settle_stopped_by_order(&mut self, mut args: Args) -> Answer {
+        let graph = args.word("a graph")?;
+        let stop = read_stop(&mut args)?;
+        let age = args.read("age", span::parse)?.unwrap_or_default();
+        let mut names = Vec::new();
+        while let Some(name) = args.word_maybe()? {
+            names.push(name);
+        }
+        args.finish()?;
+        let id = self.names.graph(&graph);
+        if names.is_empty() {
+            return self.settle_stopped((id, &graph), stop, age, ("towpath", "it is stopped")).await;
+        }
+        let nodes: Vec<JobId> = names.iter().map(|name| self.names.job(name)).collect();
+        let order = settle_stopped(id, stop, &nodes, age, ("towpath", "it is stopped"));
+        self.apply(order, &[graph]).await
+    }
+
     async fn settle_stopped(
         &mut self,
-        graph: GraphId,
-        actor: &str,
-        reason: &str,
-        lines: &mut Vec<String>,
-    ) -> Result<(), ScriptError> {
+        (graph, name): (GraphId, &str),
+        stop: StopReason,
+        age: Duration,
+        by: (&str, &str),
+    ) -> Answer {
+        let mut lines = Vec::new();
         loop {
-            let jobs = match self.subject.store().settleable(graph, STEP).await {
-                Ok(jobs) => jobs,
+            let nodes = match self.subject.store().settleable(graph, STEP).await {
+                Ok(nodes) => nodes,
                 Err(error) => {
                     lines.extend(self.refused(&error));
-                    return Ok(());
+                    return Ok(lines);
                 }
             };
-            if jobs.is_empty() {
-                return Ok(());
+            let step = settle_stopped(graph, stop, &nodes, age, by);
+            let answered = self.apply(step, &[name.to_owned()]).await?;
+            if answered == [format!("{name} settled {}", nodes.len())] {
+                lines.extend(nodes.iter().map(|job| format!("{} ended", self.names.of(job))));
+            } else {
+                lines.extend(answered);
+                return Ok(lines);
             }
-            let names: Vec<String> = jobs.iter().map(|job| self.names.of(job)).collect();
-            let step = cancel_graph_step(graph, Some(&jobs), actor, reason);
-            let answered = self.apply(step, &names).await?;
-            let moved = answered.iter().any(|line| line.ends_with(" ended"));
-            lines.extend(answered);
-            if !moved {
-                lines.push("the plan makes no progress".into());
-                return Ok(());
+            if nodes.is_empty() {
+                return Ok(lines);
             }
+        }
+    }
+
+    /// `ask w1 quiet by=ann reason="…"`: of a worker.
+    async fn ask(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a worker")?;
+        let wish = match args.word("quiet, drain or resume")?.as_str() {
+            "quiet" => Wish::Quiet,
+            "drain" => Wish::Drain,
+            "resume" => Wish::Resume,
+            other => return Err(ScriptError::new(format!("{other:?} cannot be asked of a worker"))),
+        };
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let changes = vec![Change::Command { worker: self.names.worker(&name), wish }];
+        self.apply(Order { actor, reason, changes }, &[name]).await
+    }
+
+    /// `stops`: the stopped graphs that are to be looked at, and when the next one is.
+    async fn stops(&mut self, args: Args) -> Answer {
+        args.finish()?;
+        match self.subject.store().stops(100).await {
+            Ok(due) => {
+                let next = due.next.map(|next| format!("next in {}", span::show(next)));
+                let line = |stop: &DueStop| {
+                    format!("{} {} since {}", self.names.of(stop.graph), stop.reason, span::show(stop.age))
+                };
+                Ok(due.graphs.iter().map(line).chain(next).collect())
+            }
+            Err(error) => Ok(self.refused(&error)),
         }
     }
 
@@ -178,6 +238,8 @@ impl<S: Subject> Runner<S> {
                 Changed::Edited => format!("{name} edited"),
                 Changed::Paused => format!("{name} paused"),
                 Changed::Unpaused => format!("{name} unpaused"),
+                Changed::Settled { nodes } => format!("{name} settled {nodes}"),
+                Changed::NotStopped => format!("{name} left: not stopped"),
                 Changed::Recounted { repaired } => format!("{name} repaired {repaired}"),
                 Changed::Requeued => format!("{name} requeued"),
                 Changed::OfGraph => format!("{name} left: a node of a graph"),
@@ -280,8 +342,9 @@ fn read_edit(args: &mut Args) -> Result<Edit, ScriptError> {
 }
 
 fn read_stop(args: &mut Args) -> Result<StopReason, ScriptError> {
-    match args.word("cancel, retry or prune")?.as_str() {
+    match args.word("cancel, fail, retry or prune")?.as_str() {
         "cancel" => Ok(StopReason::Cancel),
+        "fail" => Ok(StopReason::Fail),
         "retry" => Ok(StopReason::Retry),
         "prune" => Ok(StopReason::Prune),
         other => Err(ScriptError::new(format!("{other:?} is no reason for a stop"))),

@@ -179,7 +179,7 @@ impl<S: Subject> Runner<S> {
         while let Some(word) = args.word_maybe()? {
             nodes.push(node(&word));
         }
-        Ok(Change::Rearm { graph, generation, nodes, holding, undone })
+        Ok(Change::Rearm { graph, generation, nodes, holding, undone, behind: Vec::new() })
     }
 }
 

@@ -112,6 +112,10 @@ impl PreparedGraph {
     pub(crate) fn carry(&mut self, headers: &BTreeMap<String, String>) {
         self.nodes.iter_mut().filter(|node| !node.role.has(Role::END)).for_each(|node| node.job.carry(headers));
     }
+    /// The jobs of its nodes; `end` is not performed by anybody.
+    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut NewJob> {
+        self.nodes.iter_mut().filter(|node| !node.role.has(Role::END)).map(|node| &mut node.job)
+    }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
@@ -185,6 +189,10 @@ impl PreparedAppend {
     /// Gives these headers to every node that has none of them.
     pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
         self.nodes.iter_mut().for_each(|node| node.job.carry(headers));
+    }
+    /// The jobs of the new nodes.
+    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut NewJob> {
+        self.nodes.iter_mut().map(|node| &mut node.job)
     }
     /// The new nodes, without `end`.
     pub fn nodes(&self) -> &[PreparedNode] {
@@ -543,14 +551,16 @@ impl Check {
         }
     }
 
-    /// A gate that declares its branches has no others. One that was stored before is not looked at: its own
+    /// A gate declares its branches, and has no others. One that was stored before is not looked at: its own
     /// attempt fails if it chooses what it has not declared.
     fn branches(&mut self, nodes: &[NewNode], edges: &[PreparedEdge]) {
         for edge in edges {
             let (ParentRef::New(gate), Some(label)) = (&edge.parent, &edge.label) else { continue };
             let (gate, child) = (&nodes[*gate], nodes[edge.child].name.clone());
             let labels = &gate.job.rules.labels;
-            if !labels.is_empty() && !labels.contains(label) {
+            if labels.is_empty() {
+                self.problems.push(GraphProblem::NotAGate { node: gate.name.clone(), child });
+            } else if !labels.contains(label) {
                 let (gate, label, labels) = (gate.name.clone(), label.clone(), labels.clone());
                 self.problems.push(GraphProblem::UnknownBranch { gate, child, label, labels });
             }

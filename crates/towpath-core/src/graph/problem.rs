@@ -42,6 +42,13 @@ pub enum GraphProblem {
         /// What it has.
         parents: u32,
     },
+    /// A node that waits for a branch of another one, or joins branches of it, which has none.
+    NotAGate {
+        /// The node that is no gate.
+        node: NodeName,
+        /// The node that waits for it.
+        child: NodeName,
+    },
     /// An edge that asks for a branch which its gate does not have.
     UnknownBranch {
         /// The gate.
@@ -146,6 +153,9 @@ impl fmt::Display for GraphProblem {
             }
             Self::NeedTooLarge { node, need, parents } => {
                 write!(f, "{node} needs at least {need} of its {parents} parents: ask for 1 to {parents}")
+            }
+            Self::NotAGate { node, child } => {
+                write!(f, "{child} waits for a branch of {node}, which is no gate: let its job declare its branches")
             }
             Self::UnknownBranch { gate, child, label, labels } => {
                 let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();

@@ -4,12 +4,14 @@
 //! planned again from its mode alone; and it is planned again until nothing is left, so that a node which was skipped while
 //! its parents were re-armed is found too.
 
+mod behind;
+
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Role;
+use super::{Condition, Role, VerdictTable};
 use crate::id::JobId;
 use crate::lifecycle::{Cause, End, StopReason};
 use crate::name::NodeName;
@@ -59,6 +61,8 @@ impl fmt::Display for RetryMode {
 pub struct RetryView {
     /// Its generation.
     pub generation: u32,
+    /// How many nodes its last retry has let wait anew so far.
+    pub rearmed: u32,
     /// What holds it back.
     pub stop: Option<StopReason>,
     /// Whether its undos have been looked at since it ran last: they have begun, or were passed over.
@@ -67,8 +71,19 @@ pub struct RetryView {
     pub retrying: Option<Retrying>,
     /// Its nodes, in the order of their enqueue, `end` left out.
     pub nodes: Vec<RetryNode>,
-    /// The places of a parent and a child, for each edge but those to `end`.
-    pub edges: Vec<(usize, usize)>,
+    /// Its edges, but those to `end`.
+    pub edges: Vec<RetryEdge>,
+}
+
+/// An edge of a [`RetryView`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryEdge {
+    /// The place of the parent.
+    pub parent: usize,
+    /// The place of the child.
+    pub child: usize,
+    /// What the ends of the parent mean to the child.
+    pub verdicts: VerdictTable,
 }
 
 /// A retry under way.
@@ -115,8 +130,22 @@ pub struct RetryPlan {
     pub holding: HashSet<JobId>,
     /// Those among them that were undone: what they do from now on is another thing to undo.
     pub undone: HashSet<JobId>,
+    /// What they wait for besides their parents.
+    pub behind: Vec<Behind>,
     /// Whether a cancel or a failure holds nodes back that have not ended: to lift it is something to do, too.
     pub lifts: bool,
+}
+
+/// A node that runs again waits for another one that does, though between them lie nodes that stay as they are: an edge that the
+/// graph has from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// The node that waits; it is re-armed.
+    pub child: JobId,
+    /// The one that it waits for.
+    pub parent: JobId,
+    /// How that one must end.
+    pub condition: Condition,
 }
 
 impl RetryPlan {
@@ -146,6 +175,15 @@ pub enum RetryRefusal {
         "its node {0} can not be undone any more, since the graph had succeeded with it: restart it as a new graph"
     )]
     Committed(NodeName),
+    /// Too many edges would have to be added.
+    #[error(
+        "too many of its nodes would run again behind others that do, over nodes between them that stay: it takes more than \
+         {max} edges. Retry all of it, or restart it"
+    )]
+    Tangled {
+        /// How many edges a retry may add.
+        max: usize,
+    },
     /// This node was undone, and is not meant.
     #[error("its node {0} was undone too, and does not run again so: retry what failed, or all")]
     UndoneBeside(NodeName),
@@ -168,7 +206,8 @@ pub fn plan_retry(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>)
     let lifts = is_open && matches!(shape.stop, Some(StopReason::Cancel | StopReason::Fail));
     let mut plan = RetryPlan { lifts, ..RetryPlan::default() };
     let (mut has_child, mut is_awaited) = (vec![false; shape.nodes.len()], vec![false; shape.nodes.len()]);
-    for &(parent, child) in &shape.edges {
+    plan.behind = behind::behind(shape, &chosen)?;
+    for &RetryEdge { parent, child, .. } in &shape.edges {
         has_child[parent] = true;
         // A child that needs all its parents ends after this one, and holds the end by itself or by its own children.
         is_awaited[parent] |= chosen[child] && !shape.nodes[child].role.has(Role::AT_LEAST);
@@ -236,7 +275,7 @@ fn choose(shape: &RetryView, mode: &RetryMode, since: Option<Timestamp>) -> Resu
         });
     }
     // What was skipped because of a parent is decided anew with it.
-    let parents = neighbours(shape, |(parent, child)| (child, parent));
+    let parents = neighbours(shape, |edge| (edge.child, edge.parent));
     for at in top_down(shape) {
         if shape.nodes[at].ended.as_ref().is_some_and(was_skipped) {
             chosen[at] |= parents[at].iter().any(|parent| chosen[*parent] || shape.nodes[*parent].ended.is_none());
@@ -272,7 +311,7 @@ fn was_skipped(end: &RetryNodeEnd) -> bool {
 
 /// Whether each node is this one or below it.
 fn below(shape: &RetryView, from: usize) -> Vec<bool> {
-    let children = neighbours(shape, |edge| edge);
+    let children = neighbours(shape, |edge| (edge.parent, edge.child));
     let mut is_below = vec![false; shape.nodes.len()];
     let mut ahead = vec![from];
     while let Some(at) = ahead.pop() {
@@ -285,9 +324,9 @@ fn below(shape: &RetryView, from: usize) -> Vec<bool> {
 
 /// The places of all nodes, each behind its parents. A graph has no cycles; of one that has, some nodes would be left out.
 fn top_down(shape: &RetryView) -> Vec<usize> {
-    let children = neighbours(shape, |edge| edge);
+    let children = neighbours(shape, |edge| (edge.parent, edge.child));
     let mut left = vec![0_usize; shape.nodes.len()];
-    shape.edges.iter().for_each(|(_, child)| left[*child] += 1);
+    shape.edges.iter().for_each(|edge| left[edge.child] += 1);
     let mut order: Vec<usize> = (0..shape.nodes.len()).filter(|at| left[*at] == 0).collect();
     let mut looked = 0;
     while let Some(&at) = order.get(looked) {
@@ -303,7 +342,7 @@ fn top_down(shape: &RetryView) -> Vec<usize> {
 }
 
 /// For each node the others at its edges, by a function from an edge to a node and another.
-fn neighbours(shape: &RetryView, of: impl Fn((usize, usize)) -> (usize, usize)) -> Vec<Vec<usize>> {
+fn neighbours(shape: &RetryView, of: impl Fn(RetryEdge) -> (usize, usize)) -> Vec<Vec<usize>> {
     let mut lists = vec![Vec::new(); shape.nodes.len()];
     for edge in &shape.edges {
         let (node, other) = of(*edge);
@@ -319,7 +358,7 @@ mod tests {
 
     const SINCE: Timestamp = Timestamp::from_micros(100);
 
-    fn id(at: usize) -> JobId {
+    pub(super) fn id(at: usize) -> JobId {
         JobId::from_bytes([at as u8; 16])
     }
 
@@ -327,8 +366,12 @@ mod tests {
         NodeName::from_stored(&format!("n{at}"))
     }
 
+    pub(super) fn joins((parent, child): (usize, usize), condition: Condition) -> RetryEdge {
+        RetryEdge { parent, child, verdicts: condition.table() }
+    }
+
     /// Nodes by their ends and causes, and the edges between their places.
-    fn shape(ends: &[Option<(End, Option<Cause>)>], edges: &[(usize, usize)]) -> RetryView {
+    pub(super) fn shape(ends: &[Option<(End, Option<Cause>)>], edges: &[(usize, usize)]) -> RetryView {
         let node = |(at, end): (usize, &Option<(End, Option<Cause>)>)| RetryNode {
             job: id(at),
             name: name(at),
@@ -337,18 +380,27 @@ mod tests {
             ended: end.clone().map(|(end, cause)| RetryNodeEnd { end, cause, at: SINCE }),
         };
         let nodes = ends.iter().enumerate().map(node).collect();
-        RetryView { generation: 1, stop: None, is_undoing: false, retrying: None, nodes, edges: edges.to_vec() }
+        let edge = |edge: &(usize, usize)| joins(*edge, Condition::Succeeded);
+        RetryView {
+            generation: 1,
+            rearmed: 0,
+            stop: None,
+            is_undoing: false,
+            retrying: None,
+            nodes,
+            edges: edges.iter().map(edge).collect(),
+        }
     }
 
     fn planned(shape: &RetryView, mode: &RetryMode) -> Vec<JobId> {
         plan_retry(shape, mode, Some(SINCE)).unwrap().nodes
     }
 
-    fn ok() -> Option<(End, Option<Cause>)> {
+    pub(super) fn ok() -> Option<(End, Option<Cause>)> {
         Some((End::Succeeded, None))
     }
 
-    fn dead() -> Option<(End, Option<Cause>)> {
+    pub(super) fn dead() -> Option<(End, Option<Cause>)> {
         Some((End::Dead, Some(Cause::Exhausted)))
     }
 
@@ -428,7 +480,7 @@ mod tests {
         let mut shape = shape(&[dead(), ok(), skipped(SkipKind::Upstream, 0), dead()], &[(0, 1), (2, 3)]);
         assert_eq!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().holding, HashSet::from([id(0)]));
         shape.nodes[3].role = Role::AT_LEAST;
-        shape.edges.push((0, 3));
+        shape.edges.push(joins((0, 3), Condition::Succeeded));
         assert!(plan_retry(&shape, &RetryMode::Failed, None).unwrap().holding.contains(&id(0)), "it may start without");
     }
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::defaults;
 use crate::fault::{self, Fault};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
     Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
-    WhileRunning,
+    WhileRunning, WishLine,
 };
 
 use super::Transaction;
@@ -19,7 +20,7 @@ impl Transaction<'_> {
         let note = CancelNote { actor: actor.clone(), reason: reason.clone() };
         let mut answers = Vec::with_capacity(changes.len());
         for change in changes {
-            let (action, target) = (change.action(), change.target());
+            let (action, target, is_on_record) = (change.action(), change.target(), change.is_on_record());
             let answer = match change {
                 Change::End { job, ending, running } => self.end_by_order(job, *ending, running, &note),
                 Change::Stop { graph, reason: what_for } => {
@@ -27,6 +28,9 @@ impl Transaction<'_> {
                     self.stop(graph, StopLine { reason: what_for, at: self.now, actor, why, due: None })
                 }
                 Change::Unstop { graph, reason } => self.unstop(graph, reason),
+                Change::SettleStopped { graph, reason, nodes, ending, look } => {
+                    self.settle_stopped((graph, reason), &nodes, &ending, look, &note)
+                }
                 Change::Recount { graph } => self.recount(graph),
                 Change::Edit { job, edit } => self.edit(job, *edit),
                 Change::Pause { queue } => {
@@ -38,6 +42,10 @@ impl Transaction<'_> {
                     self.tables.pause.remove(&queue);
                     self.news.ready.insert(queue);
                     Changed::Unpaused
+                }
+                Change::Command { worker, wish } => {
+                    let line = WishLine { wish, at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.command(worker, line)
                 }
                 Change::PauseRun { run } => {
                     let line = PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };
@@ -53,8 +61,8 @@ impl Transaction<'_> {
                     let line = StopLine { reason: StopReason::Retry, at: self.now, actor, why, due: None };
                     self.begin_retry(graph, mode, self.now + grace, line)
                 }
-                Change::Rearm { graph, generation, nodes, holding, undone } => {
-                    self.rearm(graph, generation, &nodes, &holding, &undone)
+                Change::Rearm { graph, generation, nodes, holding, undone, behind } => {
+                    self.rearm(graph, generation, &nodes, (&holding, &undone, &behind))
                 }
                 Change::EndRetry { graph, generation } => self.end_retry(graph, generation),
                 Change::Replace { job, input } => self.replace_input(job, input),
@@ -67,8 +75,10 @@ impl Transaction<'_> {
                 target,
                 outcome: answer.to_string(),
             };
-            let key = self.tables.draw();
-            self.tables.audit.insert(key, audit);
+            if is_on_record {
+                let key = self.tables.draw();
+                self.tables.audit.insert(key, audit);
+            }
             answers.push(answer);
         }
         Applied { now: self.now, changes: answers }
@@ -141,6 +151,10 @@ impl Transaction<'_> {
         if held.is_none() || takes_over {
             let note = CancelNote { actor: line.actor.clone(), reason: line.why.clone() };
             self.tables.stop.insert(graph, reason);
+            self.tables.stop_due.remove(&graph);
+            if matches!(reason, StopReason::Cancel | StopReason::Fail) {
+                self.tables.stop_due.insert(graph, self.now + defaults::STOP_GRACE);
+            }
             self.tables.stopped.insert(graph, line);
             self.tables.retry.remove(&graph);
             self.tell_runs_of(graph, &note);
@@ -161,11 +175,33 @@ impl Transaction<'_> {
         Changed::Stopped(counts)
     }
 
+    fn settle_stopped(
+        &mut self,
+        (id, reason): (GraphId, StopReason),
+        nodes: &[JobId],
+        ending: &Ending,
+        look: Option<Duration>,
+        note: &CancelNote,
+    ) -> Changed {
+        let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
+        if self.tables.stop.get(&graph) != Some(&reason) {
+            return Changed::NotStopped;
+        }
+        let end = |job: &JobId| self.end_by_order(*job, ending.clone(), WhileRunning::Leave, note) == Changed::Ended;
+        let ended = nodes.iter().map(end).filter(|ended| *ended).count();
+        match look {
+            Some(look) => self.tables.stop_due.insert(graph, self.now + look),
+            None => self.tables.stop_due.remove(&graph),
+        };
+        Changed::Settled { nodes: u32::try_from(ended).unwrap_or(u32::MAX) }
+    }
+
     fn unstop(&mut self, id: GraphId, reason: StopReason) -> Changed {
         let Some((graph, _)) = self.tables.visible_graph(id) else { return Changed::Unknown };
         if self.tables.stop.get(&graph) == Some(&reason) {
             self.tables.stop.remove(&graph);
             self.tables.stopped.remove(&graph);
+            self.tables.stop_due.remove(&graph);
             self.tables.retry.remove(&graph);
             // Nodes that stood ready came for a decision while the stop was there.
             self.recount_nodes(graph);

@@ -79,6 +79,7 @@ impl Transaction<'_> {
             edges: 0,
             created_at: self.now,
             generation: 1,
+            rearmed: 0,
             restart_of: graph.restart().map(|restart| restart.of),
             over: None,
             undoing: None,

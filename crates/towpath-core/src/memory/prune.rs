@@ -33,6 +33,7 @@ impl Transaction<'_> {
         let (at, graph) = *self.tables.graph_prune_at.first().filter(|(at, _)| *at <= self.now)?;
         self.tables.graph_prune_at.remove(&(at, graph));
         self.tables.stop.insert(graph, StopReason::Prune);
+        self.tables.stop_due.remove(&graph);
         Some(graph)
     }
 

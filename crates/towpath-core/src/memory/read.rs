@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use crate::graph::Role;
 use crate::id::{GraphId, JobId};
-use crate::lifecycle::State;
+use crate::lifecycle::{State, StopReason};
 use crate::limits;
 use crate::name::RunId;
 use crate::payload::Payload;
-use crate::store::{Ancestor, Ended, Entry, InboxLine, Peer, Shown, StreamHead, StreamLine, Upstream, Wanted};
+use crate::store::{
+    Ancestor, DueStop, DueStops, Ended, Entry, InboxLine, Peer, Shown, StreamHead, StreamLine, Upstream, Wanted,
+};
+use crate::time::Timestamp;
 
 use super::tables::{Key, Tables};
 
@@ -64,18 +68,39 @@ impl Tables {
 
     pub(super) fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId> {
         let Some((graph, _)) = self.visible_graph(graph) else { return Vec::new() };
-        let open = |job: &Key| self.is_plain(*job) && self.is_unstarted(*job) && !self.has_begun(*job);
+        let stop = self.stop.get(&graph).copied();
+        let left_out = Role::not_settled(stop).bits();
+        let is_meant = |job: &Key| self.node.get(job).is_some_and(|node| node.role.bits() & left_out == 0);
+        let open = |job: &Key| is_meant(job) && self.is_unstarted(*job) && !self.has_begun(*job);
         let held = self
             .undecided
             .iter()
             .copied()
             .filter(|job| self.node.get(job).is_some_and(|node| node.graph == graph))
             .filter(open);
-        let mut found: Vec<Key> = held.take(limit as usize).collect();
+        let mut found: Vec<Key> = Vec::new();
+        if stop != Some(StopReason::Fail) {
+            found.extend(held.take(limit as usize));
+        }
         if found.is_empty() {
-            found = self.nodes_of(graph).filter(open).take(limit as usize).collect();
+            let idle = self.nodes_of(graph).filter(open);
+            let idle = idle.filter(|job| stop != Some(StopReason::Fail) || !self.undecided.contains(job));
+            found = idle.take(limit as usize).collect();
         }
         found.iter().filter_map(|job| self.job.get(job)).map(|row| row.new.id).collect()
+    }
+
+    pub(super) fn stops(&self, now: Timestamp, limit: u32) -> DueStops {
+        let mut due: Vec<(Timestamp, Key)> =
+            self.stop_due.iter().filter(|(_, due)| **due <= now).map(|(graph, due)| (*due, *graph)).collect();
+        due.sort_unstable();
+        let line = |(_, key): (Timestamp, Key)| {
+            let line = self.stopped.get(&key)?;
+            Some(DueStop { graph: self.graph.get(&key)?.id, reason: line.reason, age: now.since(line.at) })
+        };
+        let graphs = due.into_iter().take(limit as usize).filter_map(line).collect();
+        let next = self.stop_due.values().copied().filter(|due| *due > now).min();
+        DueStops { graphs, next: next.map(|due| due.since(now)) }
     }
 
     /// Whether nothing but a claim is missing for a job to start or to be decided.

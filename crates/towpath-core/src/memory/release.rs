@@ -21,6 +21,7 @@ impl Transaction<'_> {
             let (actor, why) = ("towpath".to_owned(), "a node failed".to_owned());
             let note = CancelNote { actor: actor.clone(), reason: why.clone() };
             self.tables.stop.insert(graph, stop);
+            self.tables.stop_due.insert(graph, self.now);
             self.tables.stopped.insert(graph, StopLine { reason: stop, at: self.now, actor, why, due: None });
             self.news.cancel = true;
             self.tell_runs_of(graph, &note);
@@ -53,7 +54,7 @@ impl Transaction<'_> {
     pub(super) fn decide_by(&mut self, job: Key, holder: &mut Holder) {
         let with = if self.tables.is_end(job) {
             With::End
-        } else if self.tables.is_cancelled(job) {
+        } else if self.tables.is_stopped(job) {
             With::Stopped
         } else {
             With::Parents

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::defaults;
-use crate::graph::{Condition, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing, Tries};
+use crate::graph::{
+    Behind, Condition, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryView, Retrying, Standing, Tries,
+};
 use crate::id::{GraphId, JobId};
 use crate::lifecycle::{State, StopReason};
 use crate::payload::Payload;
@@ -27,13 +29,14 @@ impl Transaction<'_> {
                 return Changed::KeyTaken { by };
             }
             self.tables.stop.insert(graph, StopReason::Retry);
+            self.tables.stop_due.remove(&graph);
             self.tables.stopped.insert(graph, line);
             self.tables.retry.insert(graph, RetryRow { mode: mode.clone(), since: self.now, due });
             if let Some(end) = self.tables.end_of(graph) {
                 self.reopen_end(graph, end, None);
             }
             if let Some(row) = self.tables.graph.get_mut(&graph) {
-                row.undo_rank = None;
+                (row.undo_rank, row.rearmed) = (None, 0);
             }
             self.take_back_decisions(graph);
         }
@@ -85,8 +88,7 @@ impl Transaction<'_> {
         id: GraphId,
         generation: u32,
         nodes: &[JobId],
-        holding: &[JobId],
-        undone: &[JobId],
+        (holding, undone, behind): (&[JobId], &[JobId], &[Behind]),
     ) -> Changed {
         let Some(graph) = self.retried(id, generation) else { return Changed::NotRetrying };
         let mut rearmed: Vec<Key> = Vec::new();
@@ -117,10 +119,17 @@ impl Transaction<'_> {
                 self.hold_end(graph, job);
             }
         }
+        for wait in behind {
+            self.wait_behind(graph, wait, &rearmed);
+        }
         for child in children {
             self.pull_back(child);
         }
-        Changed::Rearmed { nodes: rearmed.len() as u32 }
+        let nodes = rearmed.len() as u32;
+        if let Some(row) = self.tables.graph.get_mut(&graph) {
+            row.rearmed += nodes;
+        }
+        Changed::Rearmed { nodes }
     }
 
     /// The graph, if it is being retried in this generation.
@@ -166,6 +175,26 @@ impl Transaction<'_> {
         if let Some(node) = self.tables.node.get_mut(&end) {
             node.counters.left += 1;
         }
+    }
+
+    /// Lets a node that was re-armed wait for another one, unless it does.
+    fn wait_behind(&mut self, graph: Key, wait: &Behind, rearmed: &[Key]) {
+        let key = |id| self.tables.job_by_id.get(id).copied().filter(|job| self.may_rearm(graph, *job));
+        let (Some(parent), Some(child)) = (key(&wait.parent), key(&wait.child)) else { return };
+        if !rearmed.contains(&child) || self.tables.edges_of(parent).any(|(_, edge)| edge.child == child) {
+            return;
+        }
+        let Some(row) = self.tables.graph.get_mut(&graph) else { return };
+        let edge = EdgeRow { child, verdicts: wait.condition.table(), label: None };
+        let ord = row.edges;
+        row.edges += 1;
+        if let Some(node) = self.tables.node.get_mut(&child) {
+            node.counters.left += 1;
+            if let Some(ended) = self.tables.ended.get(&parent) {
+                node.count(parent, ended, ord, &edge);
+            }
+        }
+        self.tables.edge.insert((parent, ord), edge);
     }
 
     /// Lets a child wait again that was released and has not started, if a parent of it is to end first.
@@ -223,10 +252,13 @@ impl Tables {
         let nodes: Vec<Key> = self.nodes_of(graph).filter(|job| !self.is_end(*job)).collect();
         let place = |job: Key| nodes.binary_search(&job).ok();
         let edges = nodes.iter().enumerate().flat_map(|(at, parent)| {
-            self.edges_of(*parent).filter_map(move |(_, edge)| Some((at, place(edge.child)?)))
+            self.edges_of(*parent).filter_map(move |(_, edge)| {
+                Some(RetryEdge { parent: at, child: place(edge.child)?, verdicts: edge.verdicts })
+            })
         });
         Some(RetryView {
             generation: row.generation,
+            rearmed: row.rearmed,
             stop: self.stop.get(&graph).copied(),
             is_undoing: row.undoing.is_some(),
             retrying: self.retrying(graph),

@@ -4,6 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use crate::blob::BlobName;
 use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, Standing, VerdictTable};
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
@@ -13,7 +16,7 @@ use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{
     AttemptOutcome, Counters, ForkedFrom, HostId, MarkLine, NodeRef, PauseLine, ProgressLine, Served, Settled, Shown,
-    StopLine, Tombstone, Versions,
+    StopLine, Tombstone, Versions, WishLine,
 };
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
@@ -57,6 +60,7 @@ pub(super) struct Tables {
     pub(super) tag: BTreeSet<(Key, String)>,
     pub(super) tagged: BTreeSet<(String, Key)>,
     pub(super) mark: BTreeMap<(Key, String), MarkLine>,
+    pub(super) blob: BTreeMap<BlobName, (Timestamp, Bytes)>,
 
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,
@@ -78,6 +82,8 @@ pub(super) struct Tables {
     pub(super) stop: BTreeMap<Key, StopReason>,
     /// Who asked for a stop.
     pub(super) stopped: BTreeMap<Key, StopLine>,
+    /// When somebody is to look at a stopped graph.
+    pub(super) stop_due: BTreeMap<Key, Timestamp>,
     /// Of graphs that are being retried: for which nodes, and from when whoever looks carries it on.
     pub(super) retry: BTreeMap<Key, RetryRow>,
     pub(super) node: BTreeMap<Key, NodeRow>,
@@ -231,6 +237,8 @@ pub(super) struct GraphRow {
     pub(super) created_at: Timestamp,
     /// From 1; rises with each retry.
     pub(super) generation: u32,
+    /// How many nodes its last retry has let wait anew.
+    pub(super) rearmed: u32,
     pub(super) restart_of: Option<GraphId>,
     pub(super) over: Option<OverRow>,
     /// How it had ended when its undos were first looked at, and the rank that was started last.
@@ -300,6 +308,8 @@ pub(super) struct WorkerRow {
     pub(super) queues: Vec<String>,
     pub(super) kinds: BTreeMap<Kind, Versions>,
     pub(super) registered_at: Timestamp,
+    /// What was asked of it last. Stores on disk have it beside the lease.
+    pub(super) wish: Option<WishLine>,
 }
 
 pub(super) struct AuditRow {
@@ -388,9 +398,14 @@ impl Tables {
         self.node.get(&job).and_then(|node| self.stop.get(&node.graph)).copied()
     }
 
-    /// Whether a job's graph is stopped to cancel.
-    pub(super) fn is_cancelled(&self, job: Key) -> bool {
-        self.stop_of(job) == Some(StopReason::Cancel)
+    /// Whether an undecided node came because its graph is stopped: one that fails fast says more of what waits for a failed node.
+    pub(super) fn is_stopped(&self, job: Key) -> bool {
+        let would_start = |node: &NodeRow| node.counters.standing() == Standing::Ready;
+        match self.stop_of(job) {
+            Some(StopReason::Cancel) => true,
+            Some(StopReason::Fail) => self.held_back(job).is_some() && self.node.get(&job).is_some_and(would_start),
+            _ => false,
+        }
     }
 
     /// What keeps a job from its handler: the stop of its graph, unless it handles the failure that stopped it, or is an
@@ -511,7 +526,7 @@ impl NodeRow {
     pub(super) fn standing(&self, stop: Option<StopReason>) -> Standing {
         match (stop, self.counters.standing()) {
             (Some(StopReason::Retry), _) => Standing::Waits,
-            (Some(StopReason::Cancel), Standing::Ready) => Standing::Undecided,
+            (Some(stop), Standing::Ready) if self.role.is_held_by(stop) => Standing::Undecided,
             (_, standing) => standing,
         }
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::graph::{RetryMode, Retrying};
-use crate::id::{GraphId, JobId};
+use crate::graph::{Behind, RetryMode, Retrying};
+use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
 use crate::name::{Queue, RunId};
@@ -15,6 +15,7 @@ use crate::unique::KeyHolder;
 
 use super::edit::Edit;
 use super::error::{StoreError, StoreErrorKind};
+use super::extend::Wish;
 use super::turn::Ending;
 
 /// Changes that somebody asked for.
@@ -58,6 +59,21 @@ pub enum Change {
         /// For what it was.
         reason: StopReason,
     },
+    /// Ends nodes of a stopped graph that have not started, children counted, and says when somebody is to look at it next.
+    /// Nothing is changed unless the graph is still held back for this reason. Nodes that run, or are runs that have begun,
+    /// are left alone. Without nodes it is not put on record.
+    SettleStopped {
+        /// The graph.
+        graph: GraphId,
+        /// For what it is held back.
+        reason: StopReason,
+        /// Its nodes, as [`settleable`](super::Store::settleable) lists them.
+        nodes: Vec<JobId>,
+        /// How they end. The counters, and how long each is kept, are taken from the job.
+        ending: Box<Ending>,
+        /// After this long the graph is among [`stops`](super::Store::stops); `None`: never again.
+        look: Option<Duration>,
+    },
     /// Counts the parents of every waiting node again, from the edges.
     Recount {
         /// The graph.
@@ -82,6 +98,13 @@ pub enum Change {
     Unpause {
         /// The queue.
         queue: Queue,
+    },
+    /// Asks something of a worker, in whichever process: it hears of it with its next heartbeat, and is told to make one.
+    Command {
+        /// The worker's life.
+        worker: Incarnation,
+        /// What is asked.
+        wish: Wish,
     },
     /// Lets nobody enter a run any more. A worker that has it brings to an end what it has begun. Its timers, its `max_duration`
     /// and its deadline go on, and what arrives is kept. A run that is paused already keeps its first pause; one that has ended
@@ -148,6 +171,8 @@ pub enum Change {
         holding: Vec<JobId>,
         /// Those among them that were undone: until they are with a handler again they count as never started.
         undone: Vec<JobId>,
+        /// Edges that lead to them from now on. One that is there already, or whose parent is no node of the graph, is left out.
+        behind: Vec<Behind>,
     },
     /// Ends a retry: the next generation begins. The stop goes, and every node is placed where its parents put it.
     EndRetry {
@@ -231,9 +256,13 @@ impl Change {
             Self::End { .. } => "end",
             Self::Stop { .. } => "stop",
             Self::Unstop { .. } => "unstop",
+            Self::SettleStopped { .. } => "settle",
             Self::Recount { .. } => "recount",
             Self::Edit { .. } => "edit",
             Self::Pause { .. } => "pause",
+            Self::Command { wish: Wish::Quiet, .. } => "quiet worker",
+            Self::Command { wish: Wish::Drain, .. } => "drain worker",
+            Self::Command { wish: Wish::Resume, .. } => "resume worker",
             Self::Unpause { .. } => "unpause",
             Self::PauseRun { .. } => "pause run",
             Self::ResumeRun { .. } => "resume run",
@@ -247,6 +276,11 @@ impl Change {
         }
     }
 
+    /// Whether it is put on record. What changes nothing that anybody sees is not.
+    pub const fn is_on_record(&self) -> bool {
+        !matches!(self, Self::SettleStopped { nodes, .. } if nodes.is_empty())
+    }
+
     /// What it is done to, as an audit line shows it.
     pub fn target(&self) -> String {
         match self {
@@ -257,11 +291,13 @@ impl Change {
             | Self::Replace { job, .. } => job.to_string(),
             Self::Stop { graph, .. }
             | Self::Unstop { graph, .. }
+            | Self::SettleStopped { graph, .. }
             | Self::Recount { graph }
             | Self::BeginRetry { graph, .. }
             | Self::Rearm { graph, .. }
             | Self::EndRetry { graph, .. } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
+            Self::Command { worker, .. } => worker.to_string(),
             Self::PauseRun { run } | Self::ResumeRun { run } => run.to_string(),
         }
     }
@@ -302,6 +338,13 @@ pub enum Changed {
     Stopped(StopCounts),
     /// The stop is lifted, or there was none.
     Unstopped,
+    /// So many of the nodes have ended.
+    Settled {
+        /// How many.
+        nodes: u32,
+    },
+    /// The graph is not held back for this reason. Nothing changed.
+    NotStopped,
     /// So many counters were wrong and are right now. More than none is a fault of the store.
     Recounted {
         /// How many.
@@ -360,6 +403,8 @@ impl fmt::Display for Changed {
                 counts.ended, counts.running, counts.unstarted
             ),
             Self::Unstopped => f.write_str("unstopped"),
+            Self::Settled { nodes } => write!(f, "settled {nodes}"),
+            Self::NotStopped => f.write_str("left: not stopped"),
             Self::Recounted { repaired } => write!(f, "repaired {repaired}"),
             Self::Edited => f.write_str("edited"),
             Self::Paused => f.write_str("paused"),

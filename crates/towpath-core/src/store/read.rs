@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::id::{GraphId, Incarnation, JobId};
-use crate::lifecycle::{Cause, State};
+use crate::lifecycle::{Cause, State, StopReason};
 use crate::name::{Kind, Label, NodeName};
 use crate::payload::{DecodeError, Payload};
 use crate::time::Timestamp;
@@ -85,6 +85,26 @@ pub struct DueRetries {
     pub graphs: Vec<GraphId>,
     /// How long it takes by the store's clock until the next one is due that is not yet; `None` if there is none.
     pub next: Option<Duration>,
+}
+
+/// Stopped graphs that are to be carried on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueStops {
+    /// Those that are due, the first one first.
+    pub graphs: Vec<DueStop>,
+    /// How long it takes by the store's clock until the next one is due that is not yet; `None` if there is none.
+    pub next: Option<Duration>,
+}
+
+/// A stopped graph of which nodes may stand about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueStop {
+    /// The graph.
+    pub graph: GraphId,
+    /// For what it is held back.
+    pub reason: StopReason,
+    /// How long it has been.
+    pub age: Duration,
 }
 
 /// Open graphs that were looked at, and of which something is miscounted.

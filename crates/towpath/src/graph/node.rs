@@ -55,7 +55,7 @@ impl<'g, J> Node<'g, J> {
     /// were not taken it waits for nothing. A branch without a node needs none here.
     ///
     /// It waits for the gate too, so that an `if` without `else` goes on, and a gate inside a branch that was not
-    /// taken is skipped with all that belongs to it.
+    /// taken is skipped with all that belongs to it. The build refuses a join of a node that is no gate.
     pub fn joins<G>(self, gate: Node<'g, G>, lasts: impl Parents<'g>) -> Self {
         let mut edges = Vec::new();
         lasts.edges(&mut edges);
@@ -63,6 +63,9 @@ impl<'g, J> Node<'g, J> {
             if edge.condition == Condition::Succeeded {
                 edge.condition = Condition::Joined;
             }
+        }
+        if std::ptr::eq(gate.graph, self.graph) {
+            self.graph.note_join(gate.place, self.place);
         }
         let gate = gate.succeeded();
         if !std::ptr::eq(gate.graph, self.graph) || !self.graph.is_connected(&gate, self.place) {

@@ -115,3 +115,17 @@ fn a_builder_can_be_held_across_an_await() {
     is_send_and_sync(&graph);
     is_send_and_sync(&graph.node("a", &Notify));
 }
+
+#[test]
+fn branches_of_a_node_that_is_no_gate_are_refused() {
+    let graph = Graph::builder("checkout");
+    let price = graph.node("price", &Price);
+    let late = price.branch_named("yes").then("late", &Notify);
+    graph.node("on", &Notify).joins(price, late);
+    assert_eq!(
+        graph.build().unwrap_err().to_string(),
+        "graph checkout is invalid: \
+         on waits for a branch of price, which is no gate: let its job declare its branches; \
+         late waits for a branch of price, which is no gate: let its job declare its branches"
+    );
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use towpath_core::dispatch::{CancelWhy, Command, Dispatcher, Effect, Event, Failure, PeerNews};
-use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Move, Settled};
+use towpath_core::store::{Beat, BeatReply, Hint, HintStream, HostId, Move, Settle, Settled};
 use towpath_core::tally::Counted;
 use towpath_core::{
     Fence, Incarnation, Report, RunCommit, RunId, Store, StoreError, StoreErrorKind, Timestamp, defaults,
@@ -61,7 +61,7 @@ pub(super) struct Pump {
     /// Whether the worker shuts down, for handlers to see.
     draining: watch::Sender<bool>,
     started: Instant,
-    retries_told: Arc<Notify>,
+    graphs_told: Arc<Notify>,
     tallies: Tallies,
     notebook: Notebook,
     /// The store's clock as last seen, and when.
@@ -103,7 +103,7 @@ impl Pump {
             running: watch::channel(0).0,
             draining: watch::channel(false).0,
             started,
-            retries_told: Arc::default(),
+            graphs_told: Arc::default(),
             tallies: Tallies::default(),
             notebook: Notebook::default(),
             clock: (Timestamp::ZERO, started),
@@ -115,9 +115,9 @@ impl Pump {
         self.running.subscribe()
     }
 
-    /// What rings when a turn has put the retry of a graph off.
-    pub(super) fn retries_told(&self) -> Arc<Notify> {
-        Arc::clone(&self.retries_told)
+    /// What rings when a turn has put the retry of a graph off, or stopped one by a failure.
+    pub(super) fn graphs_told(&self) -> Arc<Notify> {
+        Arc::clone(&self.graphs_told)
     }
 
     /// What handlers say of their jobs.
@@ -150,6 +150,12 @@ impl Pump {
             if self.dispatcher.is_gone() {
                 return;
             }
+            // Whoever asked for it: this process, or an operator.
+            self.draining.send_if_modified(|draining| {
+                let is_new = self.dispatcher.is_leaving() && !*draining;
+                *draining |= is_new;
+                is_new
+            });
             self.running.send_if_modified(|n| {
                 let running = u32::try_from(self.dispatcher.running()).unwrap_or(u32::MAX);
                 std::mem::replace(n, running) != running
@@ -221,12 +227,7 @@ impl Pump {
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
-            Message::Command(command) => {
-                if command == Command::Shutdown {
-                    self.draining.send_replace(true);
-                }
-                Event::Command(command)
-            }
+            Message::Command(command) => Event::Command(command),
         };
         self.dispatcher.take(event, now);
     }
@@ -283,8 +284,8 @@ impl Pump {
         match effect {
             Effect::Turn(turn) => {
                 let store = self.store.clone();
-                let retries = turn.settle.iter().any(|item| matches!(item.then, Move::Retry(_)));
-                let told = retries.then(|| self.retries_told());
+                let tells = turn.settle.iter().any(is_for_its_graph);
+                let told = tells.then(|| self.graphs_told());
                 return Some(Box::pin(async move {
                     let reply = store.turn(*turn).await;
                     // Whether it was written or not: whoever is told looks.
@@ -435,5 +436,14 @@ fn failed(error: &StoreError) -> Failure {
             tracing::warn!(%error, "the store did not answer; trying again");
             Failure::Other
         }
+    }
+}
+
+/// Whether an outcome begins something with its graph that somebody is to carry on.
+fn is_for_its_graph(item: &Settle) -> bool {
+    match &item.then {
+        Move::Retry(_) => true,
+        Move::End(ending) => ending.stop.is_some(),
+        _ => false,
     }
 }

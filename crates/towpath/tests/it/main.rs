@@ -5,6 +5,7 @@
 mod again;
 mod agent;
 mod append;
+mod blobs;
 mod blocked;
 mod builder;
 mod builtin;
@@ -29,6 +30,7 @@ mod mortal;
 mod notes;
 mod onboarding;
 mod outage;
+mod outgoing;
 mod park_race;
 mod pause_run;
 mod proof;

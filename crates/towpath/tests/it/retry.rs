@@ -26,6 +26,7 @@ on_every_store!(
     a_graph_that_waits_for_its_retry_can_be_cancelled_or_retried_at_once,
     a_retry_that_a_worker_has_put_off_is_another_workers_to_carry_on,
     a_durable_function_begins_anew_with_what_it_was_sent,
+    whoever_retries_a_graph_at_the_same_time_is_told_the_same,
 );
 
 /// Fails while it is told to, or for an odd number.
@@ -352,4 +353,34 @@ async fn a_durable_function_begins_anew_with_what_it_was_sent(subject: Subject) 
     assert_eq!(detail.run.unwrap().chapter, 2);
     assert_eq!(client.output(&sell).await.unwrap(), 8);
     worker.shutdown().await;
+}
+
+async fn whoever_retries_a_graph_at_the_same_time_is_told_the_same(subject: Subject) {
+    let client = &subject.client;
+    let shop = shop(true);
+    let graph = Graph::builder("wide");
+    for at in 0..1_200 {
+        graph.node(format!("n{at}"), &Charge(2));
+    }
+    let enqueued = graph.enqueue(client).await.unwrap();
+    let works = worker(client, &shop);
+    assert_eq!(enqueued.wait(client).await.unwrap(), GraphEnd::Failed);
+    works.shutdown().await;
+    let retries = (0..6).map(|_| {
+        let (client, id) = (client.clone(), enqueued.id());
+        tokio::spawn(async move { client.retry_graph(id).await })
+    });
+    let mut told = 0;
+    for retry in retries.collect::<Vec<_>>() {
+        match retry.await.unwrap() {
+            Ok(retried) => {
+                assert_eq!((retried.generation, retried.nodes), (2, 1_200));
+                told += 1;
+            }
+            // It came when all was over.
+            Err(RetryError::Nothing { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(told > 0);
 }

@@ -1,12 +1,15 @@
 //! Undos of graphs by the public API: order, what they see, cancels, nodes that ignore them, and undos that die.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use towpath::core::store::Changed;
-use towpath::core::{Compensation, Picture, State, Timestamp};
-use towpath::{Cause, Client, Context, End, Failure, Graph, GraphEnd, GraphId, Job, Worker, WorkerHandle};
+use towpath::core::{Compensation, Picture, State, StopReason, Timestamp, cancel_graph};
+use towpath::{
+    Cause, Client, Context, End, Failure, Graph, GraphEnd, GraphId, Job, RetryPolicy, Signal, Worker, WorkerHandle,
+};
 
 use crate::stores::{Subject, on_every_store};
 
@@ -15,6 +18,8 @@ on_every_store!(
     a_cancelled_graph_is_undone_and_one_that_succeeded_is_not,
     undos_wait_for_a_node_that_ignores_its_cancel_until_it_is_abandoned,
     an_undo_that_dies_stops_no_other_and_the_graph_says_so,
+    a_graph_that_fails_fast_waits_for_nothing_that_is_put_off,
+    a_cancelled_graph_comes_to_its_end_though_nobody_has_settled_it,
 );
 
 #[derive(Serialize, Deserialize, Job)]
@@ -64,6 +69,15 @@ impl Scene {
                         "deaf" => {
                             scene.waits.add_permits(1);
                             Self::take(&scene.go).await;
+                        }
+                        "break" => {
+                            scene.waits.add_permits(1);
+                            Self::take(&scene.go).await;
+                            return Err(Failure::new("it broke"));
+                        }
+                        "finish" => {
+                            scene.waits.add_permits(1);
+                            cx.cancelled().await;
                         }
                         "obey" => {
                             scene.waits.add_permits(1);
@@ -196,5 +210,60 @@ async fn an_undo_that_dies_stops_no_other_and_the_graph_says_so(subject: Subject
     assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Failed);
     assert_eq!(scene.seen(), ["b succeeded did b", "a succeeded did a"]);
     assert_eq!(compensation(client, graph.id()).await, Some(Compensation::Incomplete));
+    worker.shutdown().await;
+}
+
+/// A day, which nobody waits for.
+const LONG: Duration = Duration::from_secs(86_400);
+
+async fn a_graph_that_fails_fast_waits_for_nothing_that_is_put_off(subject: Subject) {
+    let client = &subject.client;
+    let scene = Scene::new();
+    let worker = scene.worker(client);
+    let graph = Graph::builder("fast").fail_fast();
+    let paid = graph.node("paid", &work(""));
+    paid.undo("refund", &reverse(""));
+    paid.then("later", &work("")).delay(LONG);
+    let long = RetryPolicy { attempts_max: 5, base_us: 86_400_000_000, cap_us: u64::MAX, jitter_percent: 0 };
+    paid.then("tries", &work("fail")).retry(long);
+    graph.timer("timer").delay(LONG);
+    graph.wait_for("approval", Signal::<String>::new("approve"));
+    graph.node("unserved", &work("")).queue("nobody");
+    paid.then("finishes", &work("finish")).then("behind", &work("")).delay(LONG);
+    paid.then("breaks", &work("break"));
+    let graph = graph.enqueue(client).await.unwrap();
+    Scene::take(&scene.waits).await;
+    Scene::take(&scene.waits).await;
+    // All is put off as it should be before the failure comes.
+    let nodes = || async { client.inspect().graph(graph.id()).await.unwrap().unwrap().nodes };
+    for name in ["later", "tries", "timer", "approval"] {
+        while !nodes().await.iter().any(|n| n.name.as_str() == name && (n.due > Some(Timestamp::ZERO) || n.parked)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    scene.go.add_permits(1);
+    match tokio::time::timeout(Duration::from_secs(60), graph.wait(client)).await {
+        Ok(end) => assert_eq!(end.unwrap(), GraphEnd::Failed),
+        Err(_) => panic!("it waits for what is put off: {:#?}", nodes().await),
+    }
+    assert_eq!(scene.seen(), ["paid succeeded did paid"]);
+    let stopped = Some(Cause::GraphStopped { stop: StopReason::Fail });
+    for name in ["later", "tries", "timer", "unserved", "behind"] {
+        let nodes = nodes().await;
+        let node = nodes.iter().find(|node| node.name.as_str() == name).unwrap();
+        assert_eq!((node.state, &node.cause), (State::Ended(End::Cancelled), &stopped), "{name}");
+    }
+    worker.shutdown().await;
+}
+
+async fn a_cancelled_graph_comes_to_its_end_though_nobody_has_settled_it(subject: Subject) {
+    let client = &subject.client;
+    let graph = Graph::builder("left");
+    graph.node("later", &work("")).delay(LONG);
+    let graph = graph.enqueue(client).await.unwrap();
+    // Who cancels it dies behind the stop.
+    client.store().apply(cancel_graph(graph.id(), "ann", "")).await.unwrap();
+    let worker = Scene::new().worker(client);
+    assert_eq!(graph.wait(client).await.unwrap(), GraphEnd::Cancelled);
     worker.shutdown().await;
 }

@@ -42,6 +42,7 @@ fn blank(name: String, write: usize) -> Node {
     Node {
         name,
         parents: Vec::new(),
+        behind: Vec::new(),
         at_least: None,
         may_fail: false,
         is_run: false,
@@ -113,6 +114,11 @@ pub(super) fn stored(graph: GraphId, nodes: &[Node], from: usize) -> (Vec<NewNod
             edges.push(NewEdge { parent: name(*parent), child: name(at), condition });
         }
         let mut job = NewJob::new(job_id(graph, at), Kind::new("k").unwrap()).rules(rules.clone());
+        let is_gate =
+            |node: &Node| node.parents.iter().any(|(parent, on)| *parent == at && matches!(on, On::Branch(_)));
+        if nodes.iter().any(is_gate) {
+            job.rules.labels = (0..LABELS.len()).map(|label| label_of(label as u8)).collect();
+        }
         job.run = node.is_run.then(|| RunId::new(&format!("{graph}/n{at}")).unwrap());
         let need = node.at_least.map_or(Need::All, Need::AtLeast);
         let failure = if node.may_fail { FailureMode::MayFail } else { FailureMode::Counts };

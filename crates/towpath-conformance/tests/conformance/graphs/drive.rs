@@ -9,8 +9,9 @@ use towpath_core::store::{
 };
 use towpath_core::{
     Cause, Compensation, GraphEnd, GraphId, GraphName, GraphRetry, GraphRules, Incarnation, Kind, NewAppend, NewGraph,
-    NodeName, Payload, Queue, Report, Retry, RetryMode, RetryPlan, State, Store, Why, begin_retry, cancel_graph_step,
-    check_undone, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
+    NodeName, Payload, Queue, Report, Retry, RetryMode, RetryPlan, State, StopReason, Store, Why, begin_retry,
+    cancel_graph, check_undone, end_retry, limits, plan_retry, rearm, settle_decision, settle_report, settle_rescued,
+    settle_stopped,
 };
 
 use super::draw;
@@ -220,18 +221,18 @@ impl Course<'_, '_> {
             return Ok(());
         }
         let store = self.driver.store;
-        let applied = store.apply(cancel_graph_step(self.id, None, "ann", "")).await.map_err(|e| e.to_string())?;
+        let applied = store.apply(cancel_graph(self.id, "ann", "")).await.map_err(|e| e.to_string())?;
         if !matches!(applied.changes[..], [Changed::Stopped(_)]) {
             return Err(format!("the stop answered {:?}", applied.changes));
         }
         self.model.cancel();
         loop {
             let settleable = store.settleable(self.id, 3).await.map_err(|e| e.to_string())?;
+            let order = settle_stopped(self.id, StopReason::Cancel, &settleable, Duration::ZERO, ("ann", ""));
+            store.apply(order).await.map_err(|e| e.to_string())?;
             if settleable.is_empty() {
                 return Ok(());
             }
-            let order = cancel_graph_step(self.id, Some(&settleable), "ann", "");
-            store.apply(order).await.map_err(|e| e.to_string())?;
         }
     }
 

@@ -8,6 +8,8 @@ mod family;
 
 use std::collections::{BTreeMap, HashMap};
 
+use std::time::Duration;
+
 use towpath_conformance::Chance;
 use towpath_core::store::{
     Assigned, Change, Changed, Claim, Enqueue, Head, Item, Order, Parent, Placed, QueueClaim, Served, Settle, Settled,
@@ -15,7 +17,7 @@ use towpath_core::store::{
 };
 use towpath_core::{
     Cause, GraphEnd, GraphName, GraphRules, JobId, Kind, NewGraph, Payload, Queue, Report, Retry, RunId, State,
-    Timestamp, Why, cancel_graph_step, settle_decision, settle_report, settle_rescued,
+    StopReason, Timestamp, Why, cancel_graph, settle_decision, settle_report, settle_rescued, settle_stopped,
 };
 
 use super::draw;
@@ -496,7 +498,7 @@ impl Family<'_, '_> {
             return Ok(());
         }
         let (store, id) = (self.driver.store, self.members[at].id);
-        let applied = store.apply(cancel_graph_step(id, None, "ann", "")).await.map_err(|e| e.to_string())?;
+        let applied = store.apply(cancel_graph(id, "ann", "")).await.map_err(|e| e.to_string())?;
         if !matches!(applied.changes[..], [Changed::Stopped(_)]) {
             return Err(format!("the stop answered {:?}", applied.changes));
         }
@@ -504,11 +506,11 @@ impl Family<'_, '_> {
         self.tell_of_stops();
         loop {
             let settleable = store.settleable(id, 3).await.map_err(|e| e.to_string())?;
+            let order = settle_stopped(id, StopReason::Cancel, &settleable, Duration::ZERO, ("ann", ""));
+            store.apply(order).await.map_err(|e| e.to_string())?;
             if settleable.is_empty() {
                 return Ok(());
             }
-            let order = cancel_graph_step(id, Some(&settleable), "ann", "");
-            store.apply(order).await.map_err(|e| e.to_string())?;
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Node {
     pub(super) name: String,
     /// Waited for, in the order of the edges.
     pub(super) parents: Vec<(usize, On)>,
+    /// Waited for besides since a retry.
+    pub(super) behind: Vec<(usize, On)>,
     pub(super) at_least: Option<u32>,
     pub(super) may_fail: bool,
     /// It is a run: a stop tells it, and it ends as it says itself.
@@ -50,6 +52,13 @@ pub(super) struct Node {
     pub(super) started: bool,
     /// A cancel has ended it here while it waited for something that runs: it waits until that has ended.
     pub(super) ahead: bool,
+}
+
+impl Node {
+    /// All that it waits for, in the order of the edges.
+    fn awaited(&self) -> impl Iterator<Item = (usize, On)> {
+        self.parents.iter().chain(&self.behind).copied()
+    }
 }
 
 /// What an end means to an edge.
@@ -136,6 +145,7 @@ impl Model {
         self.verdict = None;
         self.retries += 1;
         self.revive_waiting();
+        let had_ended: Vec<bool> = (0..self.nodes.len()).map(|at| !self.runs_again(at)).collect();
         let undone = |at: usize| {
             self.nodes.iter().any(|undo| {
                 undo.guards == Some(at) && matches!(&undo.stands, Stands::Ended(_, cause) if !is_passed_over(cause))
@@ -164,13 +174,16 @@ impl Model {
                 }
                 _ => false,
             };
-            let next = self
-                .nodes
-                .iter()
-                .position(|node| is_skipped(node) && node.parents.iter().any(|(parent, _)| waits(*parent)));
+            let next =
+                self.nodes.iter().position(|node| is_skipped(node) && node.awaited().any(|(parent, _)| waits(parent)));
             let Some(next) = next else { break };
             self.nodes[next].stands = Stands::Waiting;
             again += 1;
+        }
+        for at in 0..self.nodes.len() {
+            if self.runs_again(at) {
+                self.let_wait_behind(at, &had_ended);
+            }
         }
         let is_for_good = |undo: &Node| matches!(&undo.stands, Stands::Ended(_, Some(Cause::Committed)));
         let waits = |at: usize| self.nodes[at].stands == Stands::Waiting;
@@ -185,6 +198,43 @@ impl Model {
         }
         self.go_on();
         Some(again)
+    }
+
+    fn runs_again(&self, at: usize) -> bool {
+        self.nodes[at].guards.is_none() && !matches!(self.nodes[at].stands, Stands::Ended(..))
+    }
+
+    /// What waits anew below this node, which runs again, waits for it, even where all between them stays as it is: if it cannot
+    /// do without it, for its success.
+    fn let_wait_behind(&mut self, above: usize, had_ended: &[bool]) {
+        let mut found = Vec::new();
+        self.go_down(above, How::Dead, above, &mut found);
+        for (below, _) in &found {
+            let fails = found.iter().any(|(other, survives)| other == below && !survives);
+            let is_new = self.nodes[*below].awaited().all(|(parent, _)| parent != above);
+            if is_new && had_ended[*below] {
+                self.nodes[*below].behind.push((above, if fails { On::Joined } else { On::Finished }));
+            }
+        }
+    }
+
+    /// Every way down over what stays, and whether what it leads to would start if this node had ended so.
+    fn go_down(&self, at: usize, how: How, above: usize, found: &mut Vec<(usize, bool)>) {
+        for below in 0..self.nodes.len() {
+            let node = &self.nodes[below];
+            for (_, on) in node.awaited().filter(|(parent, _)| *parent == at && node.at_least.is_none()) {
+                let how = match means(on, how) {
+                    Means::Ok | Means::Pass => How::Succeeded(u8::MAX),
+                    Means::Untaken => How::Untaken,
+                    Means::Spoil => How::Upstream,
+                };
+                if !self.runs_again(below) {
+                    self.go_down(below, how, above, found);
+                } else if at != above {
+                    found.push((below, matches!(how, How::Succeeded(_))));
+                }
+            }
+        }
     }
 
     /// Lets those wait again that were ended here ahead of time.
@@ -207,7 +257,7 @@ impl Model {
     }
 
     fn is_below(&self, at: usize, from: usize) -> bool {
-        self.nodes[at].parents.iter().any(|(parent, _)| *parent == from || self.is_below(*parent, from))
+        self.nodes[at].awaited().any(|(parent, _)| parent == from || self.is_below(parent, from))
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -285,8 +335,8 @@ impl Model {
     }
 
     fn waits_in_truth(&self, at: usize) -> bool {
-        let parents = self.nodes[at].parents.iter().map(|(parent, _)| &self.nodes[*parent]);
-        parents.into_iter().any(|parent| parent.ahead || !matches!(parent.stands, Stands::Ended(..)))
+        let mut parents = self.nodes[at].awaited().map(|(parent, _)| &self.nodes[parent]);
+        parents.any(|parent| parent.ahead || !matches!(parent.stands, Stands::Ended(..)))
     }
 
     fn next(&self, at: usize) -> Option<Stands> {
@@ -305,15 +355,15 @@ impl Model {
             return None;
         }
         let (mut left, mut ok, mut spoiled, mut untaken) = (0, 0, None, None);
-        for (parent, on) in &node.parents {
-            let Stands::Ended(how, _) = &self.nodes[*parent].stands else {
+        for (parent, on) in node.awaited() {
+            let Stands::Ended(how, _) = &self.nodes[parent].stands else {
                 left += 1;
                 continue;
             };
-            match means(*on, *how) {
+            match means(on, *how) {
                 Means::Ok => ok += 1,
-                Means::Spoil => spoiled = spoiled.or(Some((*parent, *how))),
-                Means::Untaken => untaken = untaken.or(Some((*parent, *how))),
+                Means::Spoil => spoiled = spoiled.or(Some((parent, *how))),
+                Means::Untaken => untaken = untaken.or(Some((parent, *how))),
                 Means::Pass => {}
             }
         }

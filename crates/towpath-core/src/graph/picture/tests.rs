@@ -42,6 +42,13 @@ fn picture(nodes: &[&str], edges: &[&str], change: impl FnOnce(&mut NewGraph)) -
         nodes: nodes.iter().enumerate().map(node).collect(),
         edges: edges.clone(),
     };
+    for edge in &edges {
+        if let (Condition::Branch(label), Some(gate)) =
+            (&edge.condition, graph.nodes.iter_mut().find(|node| node.name == edge.parent))
+        {
+            gate.job.rules.labels.push(label.clone());
+        }
+    }
     change(&mut graph);
     Picture::of_new(graph.prepare().unwrap().nodes(), &edges)
 }
@@ -108,7 +115,9 @@ fn shapes_in_text() {
     let spare = picture(&["eu", "us", "go-on", "alone"], &["eu>go-on", "us>go-on"], |graph| {
         graph.nodes[2].need = Need::AtLeast(1);
     });
-    let all = [diamond, many_to_many, crossing, spare].map(|picture| picture.text());
+    let chains = picture(&["a", "b", "c", "d"], &["a>b", "c>d"], |_| ());
+    let beside = picture(&["a", "b", "lone", "c", "d"], &["a>b", "a>c", "b>d", "c>d"], |_| ());
+    let all = [diamond, many_to_many, crossing, spare, chains, beside].map(|picture| picture.text());
     insta::assert_snapshot!(all.join("\n"));
 }
 

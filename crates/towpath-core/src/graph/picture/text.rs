@@ -18,7 +18,7 @@ impl Picture {
     /// ```
     pub fn text(&self) -> String {
         let picture = self.folded(FOLDED_FROM);
-        let mut drawing = Drawing { children: picture.children(), lanes: Vec::new(), out: Vec::new() };
+        let mut drawing = Drawing { children: picture.children(), lanes: Vec::new(), last: None, out: Vec::new() };
         for at in picture.order() {
             drawing.node(at, glyph(picture.nodes[at].telling().map(|s| s.word())), &picture.label(at));
         }
@@ -76,12 +76,20 @@ fn glyph(word: Option<&str>) -> char {
 struct Drawing {
     children: Vec<Vec<usize>>,
     lanes: Vec<Option<usize>>,
+    /// Where the node stands that was drawn last, if nothing leads down from it.
+    last: Option<usize>,
     out: Vec<(String, Option<String>)>,
 }
 
 impl Drawing {
     fn node(&mut self, at: usize, glyph: char, label: &str) {
-        let column = self.lanes.iter().position(|lane| *lane == Some(at)).unwrap_or_else(|| self.free());
+        let lane = self.lanes.iter().position(|lane| *lane == Some(at));
+        let column = lane.unwrap_or_else(|| self.free());
+        if lane.is_none() && self.last == Some(column) {
+            // Right below another node it would look as if it waited for that one.
+            let lanes = |c: usize| if self.lanes[c].is_some() { '│' } else { ' ' };
+            self.out.push((spaced(self.lanes.len(), lanes, |_| ' ').trim_end().to_owned(), None));
+        }
         self.lanes[column] = None;
         let width = self.lanes.len();
         let cell = |c: usize| match self.lanes[c] {
@@ -90,6 +98,7 @@ impl Drawing {
             None => ' ',
         };
         self.out.push((spaced(width, cell, |_| ' ').trim_end().to_owned(), Some(label.to_owned())));
+        self.last = self.children[at].is_empty().then_some(column);
         self.branch(at, column);
         while self.lanes.last() == Some(&None) {
             self.lanes.pop();

@@ -99,6 +99,7 @@ impl Game {
         let mut edges = Vec::new();
         for at in first..first + 1 + self.dice.below(5) as usize {
             let mut node = NewNode::new(name(at), self.new_job());
+            node.job.rules.labels = vec![Label::from_stored("yes")];
             let before = edges.len();
             for parent in (0..at).filter(|_| self.dice.below(3) == 0).collect::<Vec<_>>() {
                 let condition = match self.dice.below(6) {

@@ -6,7 +6,7 @@ use crate::graph::{
 };
 use crate::lifecycle::{SkipKind, StopReason};
 use crate::name::{GraphName, Label, NodeName};
-use crate::plan::cancel_graph_step;
+use crate::plan::{cancel_graph, settle_stopped};
 use crate::store::{Change, StopCounts};
 
 fn name(text: &str) -> NodeName {
@@ -180,6 +180,7 @@ fn a_gate_takes_one_branch_and_the_graph_reads_succeeded() {
     let mut g = graph(&["gate", "yes", "no", "join"], &[]);
     let branch = |to: &str| NewEdge { condition: Condition::Branch(Label::from_stored(to)), ..edge("gate", to) };
     let joined = |from: &str| NewEdge { condition: Condition::Joined, ..edge(from, "join") };
+    g.nodes[0].job.rules.labels = ["yes", "no"].map(Label::from_stored).to_vec();
     g.edges = vec![branch("yes"), branch("no"), joined("yes"), joined("no"), edge("gate", "join")];
     let mut bench = Bench::with(g);
     let ran = bench.run(|node| match node {
@@ -210,11 +211,12 @@ fn at_least_starts_early_and_the_end_still_waits_for_all() {
 fn a_cancelled_graph_runs_nothing_more() {
     let mut bench = Bench::with(graph(&["a", "b", "c", "x"], &[("a", "b"), ("b", "c")]));
     let held = bench.claim(1);
-    let stop = bench.order(cancel_graph_step(graph_id(7), None, "ann", "typo"));
+    let stop = bench.order(cancel_graph(graph_id(7), "ann", "typo"));
     assert_eq!(stop, [Changed::Stopped(StopCounts { ended: 0, running: 1, unstarted: 3 })]);
     let open = now_or_never(bench.store.settleable(graph_id(7), 10)).unwrap();
     assert_eq!(open, [node_id("x")]);
-    assert_eq!(bench.order(cancel_graph_step(graph_id(7), Some(&open), "ann", "typo")), [Changed::Ended]);
+    let step = settle_stopped(graph_id(7), StopReason::Cancel, &open, Duration::ZERO, ("ann", "typo"));
+    assert_eq!(bench.order(step), [Changed::Settled { nodes: 1 }]);
     let stopped = Cause::GraphStopped { stop: StopReason::Cancel };
     let news = bench.beat(bench.worker, 1, &[held[0].head.fence]);
     assert_eq!(news.cancel, [(held[0].head.fence, stopped.clone())]);

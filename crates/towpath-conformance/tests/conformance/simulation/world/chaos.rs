@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use towpath_core::dispatch::{Command, Event};
 use towpath_core::store::{Arrival, Change, Changed, Enqueue, Item, JobFilter, Order, Page};
-use towpath_core::{GraphId, JobId, Label, NewJob, Payload, State, Store, cancel_graph_step, cancel_job};
+use towpath_core::{
+    GraphId, JobId, Label, NewJob, Payload, State, StopReason, Store, cancel_graph, cancel_job, settle_stopped,
+};
 
 use super::super::script::{self, up_to};
 use super::{Sabotage, Verdict, What, World, at_once};
@@ -98,13 +100,13 @@ impl World {
         if self.chance.percent(50)
             && let Some(graph) = self.chance.pick(&self.graphs).copied()
         {
-            self.apply(cancel_graph_step(graph, None, "ann", ""))?;
+            self.apply(cancel_graph(graph, "ann", ""))?;
             loop {
                 let jobs = at_once(self.store.settleable(graph, 512)).map_err(|error| error.to_string())?;
+                self.apply(settle_stopped(graph, StopReason::Cancel, &jobs, Duration::ZERO, ("ann", "")))?;
                 if jobs.is_empty() {
                     break;
                 }
-                self.apply(cancel_graph_step(graph, Some(&jobs), "ann", ""))?;
             }
         } else {
             let jobs: Vec<JobId> = self.jobs.iter().copied().collect();
