@@ -93,6 +93,7 @@ impl Store for Mortal {
         fn retry_view(&self, graph: GraphId) -> Option<RetryView>;
         fn content(&self, graph: GraphId) -> Option<NewGraph>;
         fn retries(&self, limit: u32) -> DueRetries;
+        fn stops(&self, limit: u32) -> DueStops;
         fn suspects(&self, after: Option<i64>, size_max: u32) -> Suspects;
         fn peers(&self) -> Vec<Peer>;
         fn ended(&self, jobs: Vec<JobId>) -> Vec<Option<Ended>>;
@@ -107,6 +108,10 @@ impl Store for Mortal {
 
     fn hints(&self) -> HintStream {
         self.inner.hints()
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self.inner.blobs()
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
