@@ -426,7 +426,7 @@ impl<'p> Shell<'p> {
 
     async fn finish(&mut self, pos: Pos) -> Option<(Pos, Timestamp, Outcome)> {
         let mut step = self.at_work.remove(&pos)?;
-        self.begin(pos, &step.ident.name.to_string());
+        self.begin(pos, &step.ident.name);
         let attempted = match self.plan.stubs.get(&*step.ident.name) {
             Some(stub) => step.work.stubbed(stub),
             None => {

@@ -9,7 +9,7 @@ use towpath::Store;
 use towpath::core::schedule::ScheduleWrite;
 use towpath::core::store::*;
 use towpath::core::tally::Record;
-use towpath::core::{GraphId, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName};
+use towpath::core::{BlobStore, GraphId, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName};
 
 /// The store of a worker that dies.
 pub(crate) struct Mortal {
