@@ -4,6 +4,7 @@ mod beside;
 mod cluster;
 mod command;
 mod pooler;
+mod random;
 mod soak;
 mod test;
 mod tidy;
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [--keep] [NAME...]  every test of correctness, on memory, SQLite and PostgreSQL; installs what is missing
-  soak [MINUTES]           the tests that draw at random, with new seeds, for 30 minutes or so many
+  random [MINUTES]         the tests that draw at random, with new seeds, for 30 minutes or so many
+  soak [MINUTES]           work of every sort on both stores for 10 minutes or so many, counted exactly
   tidy                     checks the shape of the repository
   ci                       formatting, lints, tidy, documentation, test
   cluster                  a throwaway PostgreSQL cluster until Enter is pressed, for work by hand";
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("test") => test::run(&args[1..]),
+        Some("random") => random::run(&args[1..]),
         Some("soak") => soak::run(&args[1..]),
         Some("tidy") => tidy::run(),
         Some("ci") => ci(),

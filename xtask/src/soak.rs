@@ -1,15 +1,14 @@
-//! The tests that draw at random, again and again with new seeds, for as long as wanted.
+//! Work of every sort on SQLite and PostgreSQL at once, for as long as wanted: what it does, and what must agree in the end, is
+//! in `crates/towpath/examples/soak.rs`.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::process::{Child, Command};
 
 use crate::cluster::Cluster;
 use crate::command::cargo;
-use crate::test::POSTGRES;
 use crate::tools;
 
-const MINUTES: u64 = 30;
-/// Tests that take a seed: the differential test, the simulation, the kills.
-const FILTER: &str = "test(/random/) + test(/chance/) + test(/sim/) + test(/fifty_kills/) + test(/killed/)";
+const MINUTES: f64 = 10.0;
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let minutes = match args {
@@ -17,23 +16,33 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         [minutes] => minutes.parse().map_err(|_| format!("{minutes:?} is no number of minutes"))?,
         _ => return Err("usage: cargo xtask soak [MINUTES]".into()),
     };
-    tools::nextest()?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "minutes of a person's")]
+    let seconds = (minutes * 60.0).max(10.0) as u64;
+    cargo(&["build", "--release", "-p", "towpath", "--all-features", "--example", "soak"], &[])?;
     let cluster = Cluster::start(&tools::postgres()?)?;
     let url = cluster.url();
-    let started = Instant::now();
-    let mut rounds = 0;
-    while started.elapsed() < Duration::from_secs(60 * minutes) {
-        let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |t| t.as_micros() as u64 >> 4).to_string();
-        eprintln!("round {rounds}, TOWPATH_SEED={seed}");
-        let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", FILTER];
-        cargo(&args, &[(POSTGRES, &url), ("TOWPATH_SEED", &seed)])?;
-        rounds += 1;
-    }
-    match cluster.deadlocks() {
-        0 => {
-            eprintln!("{rounds} rounds in {} minutes, no difference, no deadlock", started.elapsed().as_secs() / 60);
-            Ok(())
+    let file = std::env::temp_dir().join(format!("towpath-soak-{}", std::process::id()));
+    std::fs::create_dir_all(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let sqlite = format!("sqlite:{}", file.join("store.db").display());
+    let children = [start(&sqlite, seconds)?, start(&url, seconds)?];
+    let mut problems = Vec::new();
+    for (mut child, of) in children.into_iter().zip([&sqlite, &url]) {
+        match child.wait() {
+            Ok(status) if status.success() => {}
+            Ok(status) => problems.push(format!("{of}: {status}")),
+            Err(error) => problems.push(format!("{of}: {error}")),
         }
-        found => Err(format!("the server's log tells of {found} deadlocks")),
     }
+    let _ = std::fs::remove_dir_all(&file);
+    match cluster.deadlocks() {
+        0 => {}
+        found => problems.push(format!("the server's log tells of {found} deadlocks")),
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
+
+fn start(url: &str, seconds: u64) -> Result<Child, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let program = target.join("release/examples/soak");
+    Command::new(&program).arg(url).arg(seconds.to_string()).spawn().map_err(|e| format!("{}: {e}", program.display()))
 }

@@ -10,10 +10,12 @@ mod large;
 mod layout;
 mod maps;
 mod measure;
+mod pages;
 mod process;
 mod recover;
 mod runs;
 mod sleepers;
+mod steady;
 mod subject;
 mod wake;
 
@@ -42,9 +44,16 @@ pub(crate) struct BenchArgs {
     /// How many jobs a drain has.
     #[arg(long, default_value_t = 100_000)]
     jobs: usize,
-    /// How many ended jobs lie in the store for `drain_with_history`.
+    /// How many ended jobs lie in the store for `drain_with_history` and `steady` (which has as many that are not due yet),
+    /// and how many jobs for `pages_1m`
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
+    /// How long `steady` and `pinned_horizon` take. They are left out unless they are named by --only.
+    #[arg(long, default_value_t = 180)]
+    seconds: u64,
+    /// At how many jobs a second `pinned_horizon` enqueues.
+    #[arg(long, default_value_t = 20_000)]
+    pace: usize,
     /// How often the whole is repeated.
     #[arg(long, default_value_t = 1)]
     runs: u32,
@@ -85,6 +94,9 @@ impl Figure {
 }
 
 const FSYNC: &str = "fsync_p50";
+/// Figures that take minutes: only those who name them wait for them.
+const LONG: [&str; 2] = ["steady", "pinned_horizon"];
+const SCHEDULES: usize = 10_000;
 /// Runs at work when their worker is gone.
 const RECOVERED: usize = 10_000;
 
@@ -115,7 +127,12 @@ const TESTS: &[(&str, &[&str])] = &[
     ("sleepers", &["sleepers_100k"]),
     ("recover_known_gone", &["recover_10k_known_gone"]),
     ("recover_lease", &["recover_10k_lease"]),
+    ("steady", &["steady", "steady_last_to_first", "steady_wal_bytes_a_job"]),
+    ("pinned_horizon", &["pinned_horizon_p99", "pinned_horizon_to_before"]),
+    ("schedules_10k", &["schedules_10k"]),
     ("graph_layout", &["graph_layout"]),
+    ("pages_1m", &["page_1m", "pages_1m"]),
+    ("tabs_50_idle", &["tabs_50_idle"]),
     ("rss_peak", &["rss_peak"]),
     ("idle_cpu", &["idle_cpu"]),
 ];
@@ -125,7 +142,8 @@ pub(crate) async fn run(args: BenchArgs) -> Result<()> {
     let is_asked = |figure: &&str| args.only.is_empty() || args.only.iter().any(|only| figure.contains(only.as_str()));
     // No figure stands without that of the fsync.
     let is_wanted = |figure: &&str| *figure == FSYNC || is_asked(figure);
-    let wanted = TESTS.iter().filter(|(_, figures)| figures.iter().any(is_wanted));
+    let is_long = |test: &str| args.only.is_empty() && LONG.contains(&test);
+    let wanted = TESTS.iter().filter(|(test, figures)| figures.iter().any(is_wanted) && !is_long(test));
     let tests: Vec<&str> = wanted.map(|(test, _)| *test).collect();
     if !TESTS.iter().any(|(_, figures)| figures.iter().any(is_asked)) {
         let known: Vec<&str> = TESTS.iter().flat_map(|(_, figures)| figures.iter().copied()).collect();
@@ -171,7 +189,12 @@ async fn take(test: &str, place: &Place, args: &BenchArgs) -> Result<Vec<Figure>
         "sleepers" => vec![sleepers::sleepers(place, args.jobs).await?],
         "recover_known_gone" => vec![recover::recover(place, RECOVERED, Gone::Killed).await?],
         "recover_lease" => vec![recover::recover(place, RECOVERED, Gone::Silent).await?],
+        "steady" => steady::steady(place, args.history, Duration::from_secs(args.seconds)).await?,
+        "pinned_horizon" => steady::pinned_horizon(place, args.pace, Duration::from_secs(args.seconds)).await?,
+        "schedules_10k" => vec![steady::schedules(place, SCHEDULES).await?],
         "graph_layout" => vec![layout::layout(2_000), layout::layout(10_000)],
+        "pages_1m" => pages::pages(place, args.history).await?,
+        "tabs_50_idle" => vec![pages::tabs(place).await?],
         "rss_peak" => vec![process::rss_peak(place, args.jobs).await?],
         _ => vec![process::idle_cpu(place).await?],
     })

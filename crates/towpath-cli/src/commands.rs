@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod edit;
 mod filter;
+mod follow;
 mod fork;
 mod graph;
 mod history;

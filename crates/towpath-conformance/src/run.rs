@@ -153,7 +153,7 @@ impl<S: Subject> Runner<S> {
             "repeat" => self.repeat(args).await?,
             "mark" => self.mark(args)?,
             "rescue" => self.rescue(args).await?,
-            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "order" | "settleable"
+            "cancel" | "terminate" | "abandon" | "edit" | "pause" | "unpause" | "ask" | "order" | "settleable"
             | "settle-stopped" | "stops" | "recount" | "prune" | "corrupt" => self.operate(&verb, args, body).await?,
             "requeue" => self.requeue(args).await?,
             "rewind" => self.rewind(args).await?,

@@ -443,6 +443,7 @@ impl Say<'_> {
             .count("running", worker.running)
             .pair("registered", self.at(worker.started_at))
             .pair("lease", self.at(worker.lease_until))
+            .maybe("asked", worker.wish.as_ref().map(|line| format!("{}@{}", line.wish.word(), self.at(line.at))))
             .end()
     }
 

@@ -95,6 +95,11 @@ pub const SCHEDULE_GRACE: Duration = Duration::from_secs(60);
 /// six times a minute.
 pub const RECORD: Duration = Duration::from_secs(10);
 
+/// How often a worker looks for blobs whose jobs are gone.
+pub const BLOB_SWEEP: Duration = Duration::from_secs(600);
+/// How old such a blob must be: what is enqueued just now has its blob before its job, and no enqueue takes that long.
+pub const BLOB_ORPHAN_AGE: Duration = Duration::from_secs(3_600);
+
 /// How often a worker writes how far its jobs are, while they say so: a bar moves, and the store hears of it once a second.
 pub const PROGRESS: Duration = Duration::from_secs(1);
 

@@ -23,7 +23,7 @@ use crate::outcome::{
     Report, RunCommit, postpone, settle_decision, settle_refused, settle_report, settle_rescued, settle_run,
 };
 use crate::store::{
-    Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settle, Settled, TurnReply,
+    Assigned, BeatReply, Claimed, Intent, Lease, Move, RescueReply, Rescued, Settle, Settled, TurnReply, Wish, WishLine,
 };
 use exchange::{Exchange, Traffic};
 use health::Health;
@@ -62,6 +62,8 @@ pub struct Dispatcher {
     effects: Vec<Effect>,
     /// When a worker that shuts down stops waiting for anything.
     leave_by: Duration,
+    /// What an operator has asked for, as it was seen last.
+    wish: Option<WishLine>,
 }
 
 impl Dispatcher {
@@ -78,6 +80,7 @@ impl Dispatcher {
             health,
             effects: Vec::new(),
             leave_by: Duration::MAX,
+            wish: None,
         }
     }
 
@@ -132,6 +135,11 @@ impl Dispatcher {
     /// Whether the worker has left its store and does nothing any more.
     pub fn is_gone(&self) -> bool {
         self.stage == Stage::Gone
+    }
+
+    /// Whether it claims nothing more, finishes what it holds, and leaves.
+    pub fn is_leaving(&self) -> bool {
+        !matches!(self.stage, Stage::Joining { .. } | Stage::Serving | Stage::Quiet)
     }
 
     /// The worker's life.
@@ -368,6 +376,19 @@ impl Dispatcher {
         for (fence, cause) in reply.cancel {
             self.interrupt(fence, CancelWhy::Asked(cause), now);
         }
+        self.asked(reply.wish, now);
+    }
+
+    /// Does what an operator asks, once. A drain that was asked for twice goes on as it does: to hurry is this process's own to say.
+    fn asked(&mut self, wish: Option<WishLine>, now: Duration) {
+        let Some(line) = wish.filter(|line| self.wish.as_ref() != Some(line)) else { return };
+        match line.wish {
+            Wish::Quiet => self.command(Command::Quiet, now),
+            Wish::Resume => self.command(Command::Resume, now),
+            Wish::Drain if self.is_leaving() => {}
+            Wish::Drain => self.command(Command::Shutdown, now),
+        }
+        self.wish = Some(line);
     }
 
     fn lose(&mut self, fence: Fence, now: Duration) {

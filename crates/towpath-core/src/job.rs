@@ -178,6 +178,30 @@ impl NewJob {
         self.input.bytes.len() + names + run + unique + text + headers + 64
     }
 
+    /// Checks the limits of its tags and headers alone.
+    ///
+    /// # Errors
+    /// The first that it breaks, with both numbers.
+    pub fn check_labels(&self) -> Result<(), Refusal> {
+        if let Err(problem) = tag::check(&self.tags) {
+            return Err(Refusal::Invalid { problem: format!("job {} has {problem}", self.id) });
+        }
+        if self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0')) {
+            return Err(Refusal::Invalid {
+                problem: format!("a header of job {} holds a NUL character: remove it", self.id),
+            });
+        }
+        let headers = headers_bytes(&self.headers);
+        if headers > limits::HEADERS_BYTES_MAX {
+            return Err(Refusal::TooLarge {
+                what: format!("the headers of job {} ({})", self.id, self.kind),
+                bytes: headers,
+                max: limits::HEADERS_BYTES_MAX,
+            });
+        }
+        Ok(())
+    }
+
     /// Checks the limits of one job.
     ///
     /// # Errors
@@ -192,18 +216,7 @@ impl NewJob {
         if let Err(e) = self.input.check_text() {
             return Err(Refusal::Invalid { problem: format!("the input of job {} ({}): {e}", self.id, self.kind) });
         }
-        if let Err(problem) = tag::check(&self.tags) {
-            return Err(Refusal::Invalid { problem: format!("job {} has {problem}", self.id) });
-        }
-        if self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0')) {
-            return Err(Refusal::Invalid {
-                problem: format!("a header of job {} holds a NUL character: remove it", self.id),
-            });
-        }
-        let headers = headers_bytes(&self.headers);
-        if headers > limits::HEADERS_BYTES_MAX {
-            return over("the headers", headers, limits::HEADERS_BYTES_MAX);
-        }
+        self.check_labels()?;
         if let (Some(unique), Some(run)) = (&self.unique, &self.run) {
             return Err(Refusal::Invalid {
                 problem: format!(

@@ -7,6 +7,7 @@
 //!
 //! Applications use the `towpath` crate; this one is for those who write a store or look inside.
 
+mod blob;
 pub mod builtin;
 mod clock;
 pub mod defaults;
@@ -37,6 +38,7 @@ pub mod tally;
 mod time;
 mod unique;
 
+pub use blob::{BlobLine, BlobName, BlobRef, BlobStore};
 pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{

@@ -53,6 +53,10 @@ pub const PAGE_MAX: u32 = 1_000;
 pub const TAGS_MAX: usize = 32;
 /// Longest tag, in bytes.
 pub const TAG_BYTES_MAX: usize = 128;
+/// Largest blob: an input or output that is kept elsewhere, in bytes.
+pub const BLOB_BYTES_MAX: usize = 64 << 20;
+/// How much of a blob its reference shows, in bytes.
+pub const BLOB_PREVIEW_BYTES: usize = 1 << 10;
 /// Marks of a job: what it keeps across its attempts.
 pub const MARKS_MAX: usize = 1_000;
 /// Longest name of a mark, in bytes: the name of a step or cursor, and which of the two it is.

@@ -6,6 +6,7 @@
 
 mod append;
 mod apply;
+mod blob;
 mod claim;
 mod content;
 mod corrupt;
@@ -42,6 +43,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::blob::BlobStore;
 use crate::clock::Clock;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, Incarnation, JobId};
@@ -246,6 +248,10 @@ impl Store for MemoryStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         Box::pin(async move { self.read("read marks", |tables| tables.marks(job)) })
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

@@ -14,6 +14,8 @@ pub enum Codec {
     Json,
     /// Bytes that only the application understands.
     Raw,
+    /// A reference to bytes that are kept elsewhere ([`BlobRef`](crate::BlobRef)).
+    Blob,
 }
 
 impl Codec {
@@ -22,6 +24,7 @@ impl Codec {
         match self {
             Self::Json => 0,
             Self::Raw => 1,
+            Self::Blob => 2,
         }
     }
 
@@ -30,6 +33,7 @@ impl Codec {
         match code {
             0 => Some(Self::Json),
             1 => Some(Self::Raw),
+            2 => Some(Self::Blob),
             _ => None,
         }
     }
@@ -90,6 +94,10 @@ impl Payload {
         match self.codec {
             Codec::Json => serde_json::from_slice(&self.bytes).map_err(|e| DecodeError { problem: e.to_string() }),
             Codec::Raw => Err(DecodeError { problem: "it is raw bytes, not JSON".into() }),
+            Codec::Blob => Err(DecodeError {
+                problem: "it is large and kept elsewhere: read it by a client that knows where (`Client::keep_large`)"
+                    .into(),
+            }),
         }
     }
 

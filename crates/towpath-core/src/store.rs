@@ -37,7 +37,7 @@ pub use commits::{CommitCounts, Commits};
 pub use edit::Edit;
 pub use enqueue::{Enqueue, Enqueued, Item, Placed, Refusal};
 pub use error::{StoreError, StoreErrorKind};
-pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, WorkerIdentity};
+pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, Wish, WishLine, WorkerIdentity};
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
@@ -66,6 +66,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::blob::BlobStore;
 use crate::graph::{NewGraph, RetryView};
 use crate::id::{GraphId, JobId};
 use crate::name::{RunId, ScheduleName};
@@ -210,6 +211,9 @@ pub trait Store: Send + Sync + 'static {
     /// Deletes up to `limit` rows of lone jobs past their retention, or of one graph, or arrivals of runs that are not there: a graph is
     /// first marked, which makes it invisible, then deleted in bounded batches.
     fn prune(&self, limit: u32) -> BoxFuture<'_, StoreResult<Pruned>>;
+
+    /// The table of blobs in this store: a home of large payloads that needs nothing else.
+    fn blobs(&self) -> &dyn BlobStore;
 
     /// Wake-ups from this process and, where the store can, from others. Never needed for
     /// correctness.

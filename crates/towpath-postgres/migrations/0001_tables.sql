@@ -184,6 +184,13 @@ create table towpath.mark (
   primary key (job, name)
 );
 
+-- Large payloads, where this store is their home. `name` is of a job and a content.
+create table towpath.blob (
+  name text collate "C" primary key,
+  at bigint not null,
+  bytes bytea not null
+);
+
 -- Of jobs with `run`. `entries` counts those of this chapter; it is updated in place. `keep_id_us` is how long the id stays taken
 -- after the end.
 create table towpath.run (
@@ -374,7 +381,8 @@ create table towpath.worker (
 
 create table towpath.lease (
   worker bigint primary key,
-  until_at bigint not null
+  until_at bigint not null,
+  wish text
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.

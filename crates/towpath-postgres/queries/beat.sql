@@ -2,7 +2,7 @@
 -- $1 uuid incarnation, $2 bigint turn (the last one it has seen), $3 text name, $4 text machine, $5 text boot,
 -- $6 text pid namespace, $7 bigint pid, $8 bigint started, $9 bigint build, $10 text queues (JSON), $11 text kinds (JSON),
 -- $12 bigint lease (us).
--- Returns worker (key), now (us), fresh (whether it was registered now); no row when another changed it meanwhile: ask
+-- Returns worker (key), now (us), fresh (whether it was registered now), wish (what was asked of it, JSON); no row when another changed it meanwhile: ask
 -- again. Locks: the lease's row; the worker's row against being forgotten.
 -- Index: worker (incarnation), lease (worker).
 with clock as materialized (
@@ -23,5 +23,6 @@ with clock as materialized (
   insert into towpath.lease (worker, until_at)
   select worker, (select least(now::numeric + $12::bigint, 9223372036854775807)::bigint from clock) from who
   on conflict (worker) do update set until_at = excluded.until_at
+  returning wish
 )
-select worker, (select now from clock) as now, fresh from who
+select worker, (select now from clock) as now, fresh, (select wish from renewed) as wish from who

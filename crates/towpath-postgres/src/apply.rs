@@ -55,6 +55,7 @@ pub(crate) async fn apply(inner: Arc<Inner>, session: Session, order: Arc<Order>
             Change::Recount { graph } => answers.push(orders.recount_by_order(*graph).await?),
             Change::Pause { queue } => answers.push(orders.pause(queue).await?),
             Change::Unpause { queue } => answers.push(orders.unpause(queue).await?),
+            Change::Command { worker, wish } => answers.push(orders.command(*worker, *wish).await?),
             Change::PauseRun { run } => answers.push(orders.pause_run(run).await?),
             Change::ResumeRun { run } => answers.push(orders.resume_run(run).await?),
             Change::RetryRun { job, from, chapter, first, kept } => {
@@ -111,7 +112,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) session: &'a Session,
     pub(crate) now: i64,
     pub(crate) order: &'a Order,
-    news: News,
+    pub(crate) news: News,
     pub(crate) lanes: Vec<i32>,
     pub(crate) told: Told,
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use towpath_core::store::{Beat, BeatReply, Ending, Intent};
+use towpath_core::store::{Beat, BeatReply, Ending, Intent, WishLine};
 use towpath_core::{End, Fence, JobId, RunId, Timestamp, Token};
 use uuid::Uuid;
 
@@ -25,15 +25,15 @@ pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>)
         inner.forget_turns_of(beat.worker);
     }
     session.begin(Commit::Lazy).await?;
-    let (worker, now, fresh) = match beat.intent {
+    let (worker, now, fresh, wish) = match beat.intent {
         Intent::Stay => renew(&session, &beat).await?,
         Intent::Leave => match session.run(Query::WorkerLeaves, &[&beat.worker.as_uuid()]).await?.first() {
-            Some(row) => (row.try_get(0)?, row.try_get(1)?, false),
+            Some(row) => (row.try_get(0)?, row.try_get(1)?, false, None),
             None => {
                 let now = Timestamp::from_micros(session.one(Query::Clock, &[]).await?.try_get(0)?);
                 session.commit().await?;
                 let lost = beat.holds.clone();
-                return Ok((BeatReply { now, lost, cancel: Vec::new(), handed_back: 0 }, News::default()));
+                return Ok((BeatReply { now, lost, cancel: Vec::new(), handed_back: 0, wish: None }, News::default()));
             }
         },
     };
@@ -72,10 +72,10 @@ pub(crate) async fn extend(inner: Arc<Inner>, session: Session, beat: Arc<Beat>)
     lanes.extend(told.ring(&inner, &mut news));
     news.ready(&inner, &session, lanes).await?;
     let now = Timestamp::from_micros(now);
-    Ok((BeatReply { now, lost, cancel: asked, handed_back: back.len() as u32 }, news))
+    Ok((BeatReply { now, lost, cancel: asked, handed_back: back.len() as u32, wish }, news))
 }
 
-async fn renew(session: &Session, beat: &Beat) -> Result<(i64, i64, bool), Fault> {
+async fn renew(session: &Session, beat: &Beat) -> Result<(i64, i64, bool, Option<WishLine>), Fault> {
     let (identity, host) = (&beat.identity, &beat.identity.host);
     let lease = towpath_core::micros(beat.lease);
     let rows = session
@@ -98,7 +98,7 @@ async fn renew(session: &Session, beat: &Beat) -> Result<(i64, i64, bool), Fault
         )
         .await?;
     let row = rows.first().ok_or(Fault::Again("the worker was registered or forgotten just now"))?;
-    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, parsed(row.try_get(3)?)))
 }
 
 struct HeldRow {

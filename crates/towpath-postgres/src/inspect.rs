@@ -159,6 +159,7 @@ impl Inspect for PostgresStore {
                     running: u32::try_from(number(row, 4)?).unwrap_or(u32::MAX),
                     started_at: Timestamp::from_micros(row.try_get(5)?),
                     lease_until: Timestamp::from_micros(row.try_get(6)?),
+                    wish: parsed(row.try_get(7)?),
                 })
             };
             rows.iter().map(line).collect()

@@ -7,6 +7,7 @@
 mod address;
 mod append;
 mod apply;
+mod blob;
 mod care;
 mod claim;
 mod columns;

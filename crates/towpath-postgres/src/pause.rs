@@ -1,7 +1,7 @@
-//! Pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
+//! What is asked of workers; and pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
 
-use towpath_core::store::{Changed, Order, PauseLine};
-use towpath_core::{RunId, State, Timestamp};
+use towpath_core::store::{Changed, Order, PauseLine, Wish, WishLine};
+use towpath_core::{Incarnation, RunId, State, Timestamp};
 
 use crate::apply::Orders;
 use crate::error::Fault;
@@ -12,6 +12,17 @@ use crate::signal;
 use crate::told::Told;
 
 impl Orders<'_> {
+    /// Asks something of a worker, which is told to beat.
+    pub(crate) async fn command(&mut self, worker: Incarnation, wish: Wish) -> Result<Changed, Fault> {
+        let Order { actor, reason, .. } = self.order;
+        let line = WishLine { wish, at: Timestamp::from_micros(self.now), actor: actor.clone(), why: reason.clone() };
+        if self.session.run(Query::LeaseWish, &[&worker.as_uuid(), &json(&line)]).await?.is_empty() {
+            return Ok(Changed::Unknown);
+        }
+        self.news.cancel = true;
+        Ok(Changed::Asked)
+    }
+
     pub(crate) async fn pause_run(&mut self, run: &RunId) -> Result<Changed, Fault> {
         let job = match self.live_run(run).await? {
             Ok(job) => job,

@@ -92,6 +92,10 @@ queries! {
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
     Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
+    BlobDelete = "blob_delete" (TEXT_ARRAY);
+    BlobGet = "blob_get" (TEXT);
+    BlobList = "blob_list" (TEXT, INT4);
+    BlobPut = "blob_put" (TEXT, BYTEA);
     Census = "census" ();
     Claim = "claim" + "claim_hold" (
         INT8, INT8, INT8, INT4_ARRAY, INT4, INT4_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
@@ -176,6 +180,7 @@ queries! {
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
+    LeaseWish = "lease_wish" (UUID, TEXT);
     LockGraphs = "lock_graphs" (INT8_ARRAY);
     LockNodes = "lock_nodes" (INT8_ARRAY);
     LockRunning = "lock_running" (INT8_ARRAY);

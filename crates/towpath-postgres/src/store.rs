@@ -17,8 +17,8 @@ use towpath_core::store::{
 };
 use towpath_core::tally::Record;
 use towpath_core::{
-    GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError, StoreErrorKind,
-    Timestamp,
+    BlobStore, GraphId, Incarnation, JobId, NewGraph, Payload, Queue, RetryView, RunId, ScheduleName, StoreError,
+    StoreErrorKind, Timestamp,
 };
 use uuid::Uuid;
 
@@ -561,6 +561,10 @@ impl Store for PostgresStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         self.read("read marks", move |session| note::marks(session, job))
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

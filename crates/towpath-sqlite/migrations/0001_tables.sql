@@ -163,6 +163,13 @@ create table mark (
     primary key (job, name)
 ) strict, without rowid;
 
+-- Large payloads, where this store is their home. `name` is of a job and a content.
+create table blob (
+    name text primary key,
+    at integer not null,
+    bytes blob not null
+) strict;
+
 -- Of jobs with `run` 1. `entries` counts those of this chapter; `paused` is the JSON of who has paused it,
 -- `origin` that of where it was forked from; `keep_id_us` is how long its id stays taken after its end.
 create table run (
@@ -354,10 +361,11 @@ create table worker (
 ) strict;
 create unique index worker_incarnation on worker (incarnation);
 
--- Apart from `worker`, which a turn writes.
+-- Apart from `worker`, which a turn writes. `wish`: what an operator has asked of the worker last, JSON.
 create table lease (
     worker integer primary key,
-    until_at integer not null
+    until_at integer not null,
+    wish text
 ) strict;
 
 -- What was done when, for charts: added up by workers every few seconds, and deleted when it is old.

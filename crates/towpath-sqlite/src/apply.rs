@@ -36,6 +36,7 @@ pub(crate) fn apply(tx: &mut Tx<'_, '_>, order: &Order) -> Result<Applied, Fault
             }
             Change::EndRetry { graph, generation } => tx.end_retry(*graph, *generation)?,
             Change::Replace { job, input } => tx.replace_input(*job, input)?,
+            Change::Command { worker, wish } => tx.command(*worker, *wish, order)?,
             Change::PauseRun { run } => tx.pause_run(run, order)?,
             Change::ResumeRun { run } => tx.resume_run(run)?,
             Change::Requeue { job, from, input } => tx.requeue(*job, from, input.as_ref())?,

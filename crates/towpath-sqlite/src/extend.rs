@@ -15,19 +15,22 @@ pub(crate) fn extend(tx: &mut Tx<'_, '_>, beat: &Beat) -> Result<BeatReply, Faul
     let known = tx.db.maybe(Query::WorkerFind, [&beat.worker.as_bytes()[..]], |row| Ok(row.get(0)?))?;
     let (held, lost) = tx.sort_listed(known, beat)?;
     let worker: i64 = match (known, beat.intent) {
-        (None, Intent::Leave) => return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back: 0 }),
+        (None, Intent::Leave) => {
+            return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back: 0, wish: None });
+        }
         (Some(worker), _) => worker,
         (None, Intent::Stay) => tx.register(beat)?,
     };
     if beat.intent == Intent::Leave {
         let handed_back = tx.hand_back_unlisted(worker, i64::MAX, &BTreeSet::new())?;
         tx.forget(worker)?;
-        return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back });
+        return Ok(BeatReply { now: tx.now, lost, cancel: Vec::new(), handed_back, wish: None });
     }
-    tx.db.run(Query::LeaseWrite, [worker, (tx.now + beat.lease).as_micros()])?;
+    let renewed = [worker, (tx.now + beat.lease).as_micros()];
+    let wish = tx.db.one(Query::LeaseWrite, renewed, |row| rows::json(row, 0, |text| serde_json::from_str(text)))?;
     let handed_back = tx.hand_back_unlisted(worker, beat.acknowledged.cast_signed(), &held)?;
     let cancel = tx.asked_to_stop(worker, beat)?;
-    Ok(BeatReply { now: tx.now, lost, cancel, handed_back })
+    Ok(BeatReply { now: tx.now, lost, cancel, handed_back, wish })
 }
 
 impl Tx<'_, '_> {

@@ -383,6 +383,7 @@ fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
             running: row.get(4)?,
             started_at: rows::instant(row, 5)?,
             lease_until: rows::instant(row, 6)?,
+            wish: rows::json(row, 7, |text| serde_json::from_str(text))?,
         })
     })
 }

@@ -20,6 +20,7 @@ macro_rules! sql {
 
 mod append;
 mod apply;
+mod blob;
 mod care;
 mod checkpoint;
 mod claim;

@@ -1,8 +1,8 @@
-//! Pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
+//! What is asked of workers; and pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
 
 use rusqlite::params;
-use towpath_core::store::{Changed, Order, PauseLine};
-use towpath_core::{RunId, State, Timestamp};
+use towpath_core::store::{Changed, Order, PauseLine, Wish, WishLine};
+use towpath_core::{Incarnation, RunId, State, Timestamp};
 
 use crate::error::Fault;
 use crate::queries::Query;
@@ -10,6 +10,17 @@ use crate::rows::{self, Place};
 use crate::tx::Tx;
 
 impl Tx<'_, '_> {
+    /// Asks something of a worker, which is told to beat.
+    pub(crate) fn command(&mut self, worker: Incarnation, wish: Wish, order: &Order) -> Result<Changed, Fault> {
+        let line = WishLine { wish, at: self.now, actor: order.actor.clone(), why: order.reason.clone() };
+        let line = serde_json::to_string(&line).map_err(|e| Fault::invalid(format!("a wish has no JSON form: {e}")))?;
+        if self.db.run(Query::LeaseWish, params![&worker.as_bytes()[..], line])? == 0 {
+            return Ok(Changed::Unknown);
+        }
+        self.ring_cancel();
+        Ok(Changed::Asked)
+    }
+
     pub(crate) fn pause_run(&mut self, run: &RunId, order: &Order) -> Result<Changed, Fault> {
         let job = match self.live_run(run)? {
             Ok(job) => job,

@@ -13,7 +13,8 @@ use towpath_core::store::{
 };
 use towpath_core::tally::{Record, check};
 use towpath_core::{
-    GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError, StoreErrorKind,
+    BlobStore, GraphId, Inspect, JobId, NewGraph, Payload, RetryView, RunId, ScheduleName, Store, StoreError,
+    StoreErrorKind,
 };
 
 use crate::care::Care;
@@ -292,6 +293,10 @@ impl Store for SqliteStore {
 
     fn marks(&self, job: JobId) -> BoxFuture<'_, StoreResult<Vec<MarkLine>>> {
         Box::pin(async move { self.read("read marks", |db| note::marks(db, job)) })
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        self
     }
 
     fn hints(&self) -> HintStream {

@@ -41,6 +41,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/schedules/{name}", get(read::schedule))
         .route("/api/schedules/{name}/{what}", post(act::steer::schedule))
         .route("/api/queues", get(read::queues))
+        .route("/api/workers/{id}/{what}", post(act::steer::worker))
         .route("/api/queues/{name}/pause", post(act::steer::pause_queue))
         .route("/api/queues/{name}/resume", post(act::steer::resume_queue))
         .route("/api/graphs", get(read::graphs))

@@ -26,6 +26,8 @@ pub enum Action {
     Edit,
     /// Pause queues, schedules and runs, and resume them.
     Pause,
+    /// Ask workers to be quiet, to drain, to resume.
+    Workers,
     /// Run a schedule's job now.
     Trigger,
     /// Whatever else changes the store.
@@ -34,7 +36,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::View,
         Self::SeePayloads,
         Self::Retry,
@@ -43,6 +45,7 @@ impl Action {
         Self::Signal,
         Self::Edit,
         Self::Pause,
+        Self::Workers,
         Self::Trigger,
         Self::Admin,
     ];
@@ -58,6 +61,7 @@ impl Action {
             Self::Signal => "signal",
             Self::Edit => "edit",
             Self::Pause => "pause",
+            Self::Workers => "steer workers",
             Self::Trigger => "trigger schedules",
             Self::Admin => "administer",
         }

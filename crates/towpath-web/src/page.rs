@@ -63,6 +63,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/queues", get(queues::page))
         .route("/queues/{name}", get(queues::one))
         .route("/queues/{name}/act", post(queues::act))
+        .route("/workers/{id}/act", post(workers::act))
         .route("/workers", get(workers::page))
         .route("/versions", get(versions::page))
         .route("/charts", get(charts::page))

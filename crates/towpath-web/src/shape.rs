@@ -17,9 +17,9 @@ use towpath::core::builtin::Progress;
 use towpath::core::store::{
     AttemptLine, AttemptOutcome, AuditLine, Counters, EdgeLine, ForkedFrom, GraphDetail, GraphLine, InboxLine,
     JobDetail, JobLine, MarkLine, NodeLine, PauseLine, ProgressLine, QueueLine, RunLine, Shown as StoredShown,
-    StateCounts, StopLine, TagLine, Versions, WorkerLine,
+    StateCounts, StopLine, TagLine, Versions, WishLine, WorkerLine,
 };
-use towpath::core::{Compensation, Role, SkipKind, State, StopReason};
+use towpath::core::{BlobRef, Compensation, Role, SkipKind, State, StopReason};
 use towpath::{Cause, Condition, End, GraphEnd, Holds, JobId, JobRules, Kind, NodeName, Payload, Timestamp};
 
 use crate::app::Ctx;
@@ -61,6 +61,12 @@ impl Shown {
     pub(crate) fn of(ctx: &Ctx, kind: &Kind, part: Part, payload: &Payload) -> Self {
         if payload.bytes.is_empty() {
             return Self::Json(RawValue::NULL.to_owned());
+        }
+        if let Ok(Some(blob)) = BlobRef::of(payload) {
+            return match ctx.shown(kind, part, &blob.preview) {
+                None => Self::Hidden(true),
+                Some(head) => Self::Text(format!("{} bytes, kept elsewhere: {head} …", blob.bytes)),
+            };
         }
         match payload.decode::<Box<RawValue>>() {
             Ok(json) => Self::of_json(ctx, kind, part, json.get()),
@@ -612,6 +618,22 @@ pub(crate) struct Worker {
     running: u32,
     started_at: Option<String>,
     lease_until: Option<String>,
+    asked: Option<Asked>,
+}
+
+/// What was asked of a worker last.
+#[derive(Debug, Serialize)]
+pub(crate) struct Asked {
+    to: &'static str,
+    at: Option<String>,
+    actor: String,
+    why: String,
+}
+
+impl Asked {
+    fn of(line: &WishLine) -> Self {
+        Self { to: line.wish.word(), at: instant(line.at), actor: line.actor.clone(), why: line.why.clone() }
+    }
 }
 
 impl Worker {
@@ -625,6 +647,7 @@ impl Worker {
             running: line.running,
             started_at: instant(line.started_at),
             lease_until: instant(line.lease_until),
+            asked: line.wish.as_ref().map(Asked::of),
         }
     }
 }

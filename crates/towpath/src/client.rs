@@ -15,6 +15,7 @@ use towpath_core::{
 };
 use tracing::Instrument;
 
+use crate::blobs::Blobs;
 use crate::branch;
 use crate::error::{Error, OutputError};
 use crate::graph::{Graph, GraphHandle, conditions};
@@ -22,6 +23,7 @@ use crate::host;
 use crate::job::Job;
 use crate::notifier::Notifier;
 use crate::open;
+use crate::outgoing::Hook;
 use crate::random;
 use crate::trace;
 use crate::worker::peers;
@@ -33,6 +35,8 @@ mod orders;
 pub struct Client {
     inner: Arc<Inner>,
     graph_limits: GraphLimits,
+    pub(crate) blobs: Option<Blobs>,
+    pub(crate) hooks: Vec<Hook>,
 }
 
 struct Inner {
@@ -106,7 +110,7 @@ impl Client {
     /// Takes a store that is open already.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let inner = Arc::new(Inner { store, notifier: Notifier::default() });
-        Self { inner, graph_limits: GraphLimits::default() }
+        Self { inner, graph_limits: GraphLimits::default(), blobs: None, hooks: Vec::new() }
     }
 
     /// The same client with other limits of graphs: of those that it enqueues, and of what its workers' handlers append and
@@ -203,7 +207,8 @@ impl Client {
         jobs: impl IntoIterator<Item = &'a J>,
     ) -> Result<Vec<JobHandle<J>>, Error> {
         let jobs = jobs.into_iter().map(new_job).collect::<Result<Vec<_>, _>>()?;
-        for job in &jobs {
+        // What is large is put away first, and judged as what is stored of it.
+        for job in jobs.iter().filter(|_| self.blobs.is_none()) {
             job.check()?;
         }
         let ids: Vec<JobId> = jobs.iter().map(|j| j.id).collect();
@@ -276,6 +281,8 @@ impl Client {
     /// Enqueues what the limits of graphs are not to be held against.
     pub(crate) async fn enqueue_judged(&self, items: Vec<Item>) -> Result<Vec<Placed>, Error> {
         let mut batch = Enqueue { items };
+        self.run_hooks(&mut batch.items)?;
+        self.put_inputs_away(&mut batch.items).await?;
         let span = trace::enqueue(&mut batch.items);
         batch.check()?;
         let answer = self.inner.store.enqueue(batch).instrument(span).await?;
@@ -312,6 +319,7 @@ impl Client {
             });
         }
         let payload = ended.output.unwrap_or_else(|| Payload::json_bytes(&b"null"[..]));
+        let payload = self.fetch(payload).await?;
         payload.decode().map_err(|e| OutputError::Decode { id: ended.id, problem: e.problem })
     }
 

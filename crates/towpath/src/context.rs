@@ -297,7 +297,8 @@ impl Context {
         if self.inner.head.node.is_none() {
             return Ok(Vec::new());
         }
-        self.inner.client.store().upstream(self.inner.head.id).await
+        let client = &self.inner.client;
+        client.fetch_outputs(client.store().upstream(self.inner.head.id).await?).await
     }
 
     /// The node that this one undoes: how it ended, what it left, and its last error. `None` if this is no undo.

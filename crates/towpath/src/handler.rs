@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use towpath_core::{Label, Payload, Report, Retry, limits};
+use towpath_core::{Label, Payload, Report, Retry};
 
 use crate::context::Context;
 use crate::durable;
@@ -125,19 +125,13 @@ pub(crate) fn report<J: Job>(result: Result<J::Output, Failure>, build: u64) -> 
     }
 }
 
-/// An output's payload. The unit leaves none. One that cannot be kept fails the attempt for good: running again
-/// would only make it again.
+/// An output's payload. The unit leaves none. One that has no stored form fails the attempt for good: running again would only
+/// make it again. How large it may be is judged where it is put away.
 fn encode<O: serde::Serialize + 'static>(output: &O) -> Result<Option<Payload>, String> {
     if TypeId::of::<O>() == TypeId::of::<()>() {
         return Ok(None);
     }
     let payload = Payload::json(output).map_err(|e| format!("the output cannot be stored: {e}"))?;
-    let (bytes, max) = (payload.bytes.len(), limits::PAYLOAD_BYTES_MAX);
-    if bytes > max {
-        return Err(format!(
-            "the output has {bytes} bytes, at most {max} are allowed: store it elsewhere and return a reference"
-        ));
-    }
     Ok(Some(payload))
 }
 
@@ -150,6 +144,5 @@ mod tests {
         assert_eq!(encode(&()), Ok(None));
         assert!(encode(&Some(1)).unwrap().is_some());
         assert!(encode(&"a\0b").unwrap_err().contains("NUL character"));
-        assert!(encode(&"x".repeat(1 << 20)).unwrap_err().starts_with("the output has 1048578 bytes"));
     }
 }

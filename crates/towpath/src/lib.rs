@@ -29,6 +29,7 @@
 
 mod ancestor;
 mod batch;
+mod blobs;
 mod branch;
 mod builtin;
 mod bulk;
@@ -51,6 +52,7 @@ mod middleware;
 mod notes;
 mod notifier;
 mod open;
+mod outgoing;
 mod random;
 mod registry;
 mod requeue;
@@ -67,6 +69,7 @@ mod worker;
 
 pub use ancestor::{Ancestor, AncestorError};
 pub use batch::BatchSize;
+pub use blobs::DirBlobs;
 pub use branch::{Branch, Gate};
 #[cfg(feature = "cel")]
 pub use builtin::ExpressionGate;
@@ -84,6 +87,7 @@ pub use handler::Perform;
 pub use held::Holds;
 pub use job::{Job, JobDefaults};
 pub use middleware::{Left, Next};
+pub use outgoing::Outgoing;
 pub use registry::{InvalidRegistry, Registry, RegistryProblem};
 pub use requeue::RequeueBuilder;
 pub use restart::RestartBuilder;
@@ -149,6 +153,16 @@ pub struct GuideToGraphs;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/jobs.md")]
 pub struct GuideToJobs;
+
+/// What the guide to enqueues in a transaction shows compiles; it runs in `tests/it/within.rs`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/transactions.md")]
+pub struct GuideToTransactions;
+
+/// What the page of schedules shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/schedules.md")]
+pub struct PageOfSchedules;
 
 /// What the guide to testing shows compiles and runs.
 #[cfg(doctest)]

@@ -24,6 +24,7 @@ use towpath_core::store::{Served, WorkerIdentity};
 use towpath_core::{Queue, defaults};
 
 use crate::batch::BatchSize;
+use crate::blobs;
 use crate::client::Client;
 use crate::context::Context;
 use crate::durable::{Durable, NeededState, Step};
@@ -102,12 +103,15 @@ impl Worker {
         }
     }
 
-    /// Runs until `shutdown` is ready, then shuts down in good order: claims nothing more, hands back what it has not
+    /// Runs until `shutdown` is ready, or an operator has drained the worker ([`Client::drain_worker`]), then shuts down in good order: claims nothing more, hands back what it has not
     /// started, lets handlers finish up to the drain limit, then cancels them.
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) {
-        let handle = self.start();
-        shutdown.await;
-        handle.shutdown().await;
+        let mut handle = self.start();
+        tokio::select! {
+            () = shutdown => handle.shutdown().await,
+            // An operator has drained it.
+            _ = &mut handle.task => {}
+        }
     }
 
     fn start(self) -> WorkerHandle {
@@ -118,11 +122,13 @@ impl Worker {
             let sweeps = tokio::spawn(sweeper::keep_sweeping(client.store().clone()));
             let (store, tallies) = (client.store().clone(), pump.tallies());
             let counts = tokio::spawn(recorder::keep_recording(store.clone(), tallies.clone()));
+            let blobs = tokio::spawn(blobs::keep_sweeping(client.clone()));
             let notes = tokio::spawn(notes::keep_writing(store.clone(), pump.notebook()));
             let time = tokio::spawn(scheduler::keep_time(client, schedules));
             pump.run().await;
             counts.abort();
             notes.abort();
+            blobs.abort();
             time.abort();
             graphs.abort();
             sweeps.abort();

@@ -16,7 +16,7 @@ use super::enqueue::preload;
 use super::jobs::{Noop, Wake};
 use super::measure::host_micros;
 use super::subject::{self, Place};
-use super::{recover, sleepers};
+use super::{pages, recover, sleepers};
 
 /// What a child process of the bench is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) async fn spawn(address: &str, task: &str, jobs: usize) -> Result<Work
 }
 
 impl Working {
-    fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap_or(0)
     }
 
@@ -86,6 +86,13 @@ pub(crate) async fn run_child(args: ChildArgs) -> Result<()> {
             println!("{}", status_kib("VmHWM")?);
             return Ok(());
         }
+        "serve" => {
+            let until = async {
+                // The parent closes the pipe when it has seen enough, or when it is gone.
+                let _ = BufReader::new(tokio::io::stdin()).lines().next_line().await;
+            };
+            return pages::serve(client, until).await;
+        }
         "sleep" => return sleepers::sleep(&client, args.jobs).await,
         "hang" => return recover::hang_all(&client, args.jobs).await,
         _ => {}
@@ -125,20 +132,25 @@ pub(crate) async fn idle_cpu(place: &Place) -> Result<Figure> {
     let subject = place.fresh().await?;
     let child = spawn(&subject.address, "idle", 0).await?;
     subject.wait_for_worker().await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
     let time = Duration::from_secs(10);
-    let before = cpu_ticks(child.pid())?;
-    tokio::time::sleep(time).await;
-    let ticks = cpu_ticks(child.pid())? - before;
+    let percent = idle_share(&child, time).await?;
     child.stop().await?;
     subject.remove().await?;
-    // A tick is 10 ms on every Linux (`USER_HZ`, time(7)).
-    let percent = ticks as f64 * 0.01 / time.as_secs_f64() * 100.0;
     Ok(Figure::new("idle_cpu", percent, "%", 1).with("seconds", time.as_secs()))
 }
 
+/// The share of one core, in percent, that a child process takes from a second from now on.
+pub(crate) async fn idle_share(child: &Working, time: Duration) -> Result<f64> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = cpu_ticks(child.pid())?;
+    tokio::time::sleep(time).await;
+    let ticks = cpu_ticks(child.pid())? - before;
+    // A tick is 10 ms on every Linux (`USER_HZ`, time(7)).
+    Ok(ticks as f64 * 0.01 / time.as_secs_f64() * 100.0)
+}
+
 /// User and system time of a process, in ticks (`proc(5)`, fields 14 and 15 of `stat`).
-fn cpu_ticks(pid: u32) -> Result<u64> {
+pub(crate) fn cpu_ticks(pid: u32) -> Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).into_diagnostic()?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let fields: Vec<&str> = after_name.split_whitespace().collect();

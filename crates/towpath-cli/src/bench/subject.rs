@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use miette::{IntoDiagnostic, Result, miette};
-use towpath::{Client, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
+use towpath::{Client, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store, tokio_postgres};
 
 /// A directory or a database in which stores are made.
 pub(crate) struct Place {
@@ -125,6 +125,24 @@ impl Subject {
             Kind::Postgres { store } => store.commits(),
         };
         counts.durable + counts.lazy
+    }
+
+    /// The store, if it is one on PostgreSQL.
+    pub(crate) fn postgres(&self) -> Option<&PostgresStore> {
+        match &self.kind {
+            Kind::Sqlite { .. } => None,
+            Kind::Postgres { store } => Some(store),
+        }
+    }
+
+    /// A transaction on PostgreSQL that stays open until it is dropped, and sees all that is there now.
+    pub(crate) async fn pin(&self) -> Result<Option<tokio_postgres::Client>> {
+        let Some((url, _)) = self.address.split_once('#') else { return Ok(None) };
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.into_diagnostic()?;
+        tokio::spawn(connection);
+        let pin = "begin isolation level repeatable read; select txid_current()";
+        client.batch_execute(pin).await.into_diagnostic()?;
+        Ok(Some(client))
     }
 
     /// Waits until a worker has registered.

@@ -10,7 +10,7 @@ use towpath::core::store::{GraphFilter, GraphStanding, Page};
 use towpath::core::{GraphName, GraphRetry, Picture, StopReason};
 use towpath::{GraphEnd, GraphId};
 
-use super::{ViewArgs, json, tell_of_more};
+use super::{ViewArgs, follow, json, tell_of_more};
 use crate::error::CliError;
 use crate::held::Held;
 use crate::table::Table;
@@ -81,6 +81,10 @@ struct Show {
     /// which is what `--json` gives.
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
     format: Format,
+    /// Tells of each node's changes as they come, until the graph has ended. The exit code says how: 0 succeeded, 1 failed,
+    /// 3 cancelled. With `--json` one object a line.
+    #[arg(long, conflicts_with = "format")]
+    follow: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -153,6 +157,9 @@ impl Show {
             let help = format!("list the graphs with `towpath graph list{}`", location.option());
             CliError::usage(format!("there is no graph {} in {}", self.graph, location.shown()), help)
         })?;
+        if self.follow {
+            return follow::graph(&client, self.graph, self.view.json).await;
+        }
         let format = if self.view.json { Format::Json } else { self.format };
         let picture = Picture::of_stored(&detail, words::here_and_now());
         match format {

@@ -6,7 +6,7 @@ use towpath::core::store::{
     AttemptLine, AttemptOutcome, JobDetail, JobLine, MarkLine, PauseLine, RunLine, Showing, Shown,
 };
 
-use super::{ViewArgs, find_job, json, pruned};
+use super::{ViewArgs, find_job, follow, json, pruned};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
 use crate::flow::is_of_flow;
@@ -19,6 +19,10 @@ pub(crate) struct JobCommand {
     /// The job, or the run that it is.
     #[arg(value_name = "JOB-ID")]
     job: String,
+    /// Tells of each change as it comes, until the job has ended: its state, its attempts, the lines of a run's journal. The exit
+    /// code says how it ended: 0 succeeded, 1 failed, 3 cancelled. With `--json` one object a line.
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -37,6 +41,9 @@ impl JobCommand {
             let what = what.unwrap_or_else(|| format!("there is no job {} in {}", self.job, location.shown()));
             return Err(CliError::usage(what, help));
         };
+        if self.follow {
+            return follow::job(&client, detail.line.id, self.view.json).await;
+        }
         let attempts = client.inspect().attempts(detail.line.id).await?;
         let history = match &detail.run {
             // A journal that this release cannot read is no reason to show nothing.

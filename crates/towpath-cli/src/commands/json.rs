@@ -7,7 +7,7 @@ use towpath::core::store::{
     AttemptLine, EdgeLine, GraphDetail, GraphLine, InboxLine, JobDetail, JobLine, MarkLine, NodeLine, ProgressLine,
     Shown,
 };
-use towpath::core::{Role, SkipKind};
+use towpath::core::{BlobRef, Role, SkipKind};
 use towpath::testing::History;
 use towpath::{Condition, End, Payload, Timestamp};
 
@@ -207,11 +207,17 @@ fn payload(payload: &Payload) -> Value {
     if payload.bytes.is_empty() {
         return Value::Null;
     }
+    if let Ok(Some(blob)) = BlobRef::of(payload) {
+        return json!({ "kept_elsewhere": blob.name, "bytes": blob.bytes, "preview": blob.preview });
+    }
     payload.decode().unwrap_or_else(|_| json!({ "bytes": payload.bytes.len() }))
 }
 
 /// A payload as text for people.
 pub(super) fn payload_text(payload: &Payload) -> String {
+    if let Ok(Some(blob)) = BlobRef::of(payload) {
+        return format!("{} bytes, kept elsewhere as {}: {} …", blob.bytes, blob.name, blob.preview);
+    }
     match payload.decode::<Box<RawValue>>() {
         Ok(json) => json.get().to_owned(),
         Err(_) => words::count(payload.bytes.len(), "byte", "bytes"),

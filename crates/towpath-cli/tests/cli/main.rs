@@ -8,6 +8,7 @@ mod bad_input;
 mod each;
 mod flow_keys;
 mod flows;
+mod follow;
 mod gate;
 mod graph_json;
 mod interrupt;

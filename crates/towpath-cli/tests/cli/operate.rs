@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use towpath::{Client, Context, Failure, Job, Progress, Worker};
 
-use crate::Folder;
+use crate::{Folder, wait_until};
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "greet", queue = "mail")]
@@ -87,6 +87,31 @@ async fn jobs_are_found_by_tags_and_a_job_says_how_far_it_is_and_what_it_keeps()
     assert_eq!(tags.stdout.lines().count(), 3, "{}", tags.stdout);
     assert_eq!(folder.json(&["tags"])[2], serde_json::json!({ "tag": "seen", "jobs": 2, "may_be_more": false }));
     assert_eq!(folder.json(&["requeue", "--tag", "customer=8", "--dry-run"])["matched"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_of_another_process_is_made_quiet_resumed_and_drained() {
+    let (folder, client) = folder().await;
+    let handler = |_: Greet, _: Context| async { Ok::<_, Failure>(()) };
+    let worker = Worker::builder(&client).name("app/7").queue("mail", 5).handle(handler).build().unwrap();
+    let gone = tokio::spawn(worker.run_until(std::future::pending()));
+    wait_until("it is there", || folder.json(&["workers"]).as_array().is_some_and(|all| all.len() == 1));
+    let id = folder.json(&["workers"])[0]["worker"].as_str().unwrap().to_owned();
+    let quiet = folder.run(&["workers", "quiet", "app/7", "--actor", "ann", "--reason", "a deploy"]);
+    assert_eq!((quiet.code, quiet.stdout.as_str()), (0, "worker app/7: asked to be quiet\n"), "{}", quiet.stderr);
+    let asked = folder.json(&["workers"])[0]["asked"].clone();
+    assert_eq!((&asked["to"], &asked["actor"], &asked["why"]), (&"quiet".into(), &"ann".into(), &"a deploy".into()));
+    assert!(folder.run(&["workers"]).stdout.contains("to be quiet by ann: a deploy"));
+    // Whether it has heard of it shows where nothing is claimed: what comes waits until it resumes.
+    assert_eq!(folder.json(&["workers", "resume", &id])["asked"], "resume");
+    let job = client.job(&Greet).await.unwrap().id();
+    client.wait(job).await.unwrap();
+    assert_eq!(folder.run(&["workers", "drain", &id]).code, 0);
+    // `run_until` answers once the worker has left.
+    gone.await.unwrap();
+    assert_eq!(folder.json(&["workers"]).as_array().unwrap().len(), 0);
+    let nobody = folder.run(&["workers", "drain", "app/7"]);
+    assert!(nobody.code != 0 && nobody.stderr.contains("there is no worker app/7"), "{}", nobody.stderr);
 }
 
 #[test]

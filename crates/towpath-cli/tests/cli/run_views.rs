@@ -8,7 +8,7 @@ use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Stream, Update
 
 use crate::{Folder, wait_until};
 
-const PAID: Signal<u32> = Signal::new("paid");
+pub(crate) const PAID: Signal<u32> = Signal::new("paid");
 const NOTE: Step<u64, u64, Failure> = Step::new("note", &note);
 async fn note(_cx: StepCx, number: u64) -> Result<u64, Failure> {
     Ok(number)
@@ -39,7 +39,7 @@ async fn tally(cx: Cx<'_>, mut sum: u32) -> Result<u32, Failure> {
 }
 
 /// A folder with the run `o-1`, that waits for its signal.
-async fn waiting() -> (Folder, Client, WorkerHandle) {
+pub(crate) async fn waiting() -> (Folder, Client, WorkerHandle) {
     let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
     let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
     let worker = Worker::builder(&client).durable(ORDER).durable(TALLY).start().unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, DueStop, Edit, Order, Pruned, WhileRunning};
+use towpath_core::store::{Change, Changed, DueStop, Edit, Order, Pruned, WhileRunning, Wish};
 use towpath_core::{
     GraphId, JobId, Queue, RunId, StopReason, abandon_job, cancel_graph, cancel_job, settle_stopped, terminate_job,
 };
@@ -25,6 +25,7 @@ impl<S: Subject> Runner<S> {
             "terminate" | "abandon" => self.terminate(verb, args).await,
             "pause" | "unpause" => self.pause(verb, args).await,
             "edit" => self.edit(args).await,
+            "ask" => self.ask(args).await,
             "order" => self.order(args, body).await,
             "settleable" => self.settleable(args).await,
             "settle-stopped" => self.settle_stopped_by_order(args).await,
@@ -143,6 +144,22 @@ impl<S: Subject> Runner<S> {
                 return Ok(lines);
             }
         }
+    }
+
+    /// `ask w1 quiet by=ann reason="…"`: of a worker.
+    async fn ask(&mut self, mut args: Args) -> Answer {
+        let name = args.word("a worker")?;
+        let wish = match args.word("quiet, drain or resume")?.as_str() {
+            "quiet" => Wish::Quiet,
+            "drain" => Wish::Drain,
+            "resume" => Wish::Resume,
+            other => return Err(ScriptError::new(format!("{other:?} cannot be asked of a worker"))),
+        };
+        let actor = args.text("by")?.unwrap_or_else(|| "ann".into());
+        let reason = args.text("reason")?.unwrap_or_default();
+        args.finish()?;
+        let changes = vec![Change::Command { worker: self.names.worker(&name), wish }];
+        self.apply(Order { actor, reason, changes }, &[name]).await
     }
 
     /// `stops`: the stopped graphs that are to be looked at, and when the next one is.

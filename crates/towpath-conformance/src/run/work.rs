@@ -15,7 +15,7 @@ use crate::run::enqueue::parsed;
 use crate::run::settle::{Held, read_settles};
 use crate::run::{Answer, Runner, WorkerBook};
 use crate::span;
-use crate::subject::{LEASE, Subject};
+use crate::subject::{LEASE, START, Subject};
 
 /// The build of a worker that a script gives none.
 pub(super) const BUILD: u64 = 1;
@@ -60,6 +60,14 @@ impl<S: Subject> Runner<S> {
         let keeps: Vec<String> = book.holds.iter().filter(|name| acknowledged_only(name)).cloned().collect();
         book.holds = if intent == Intent::Leave { Vec::new() } else { keeps };
         lines.extend(told);
+        if let Some(line) = &reply.wish {
+            lines.push(format!(
+                "asked to {} by {} at {}",
+                line.wish.word(),
+                line.actor,
+                span::show_instant(line.at, START)
+            ));
+        }
         Ok(lines)
     }
 

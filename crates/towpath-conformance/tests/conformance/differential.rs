@@ -15,7 +15,7 @@ const LOOK_EVERY: usize = 100;
 /// Turns that work off what a random script leaves; far fewer are needed.
 const DRAIN_TURNS_MAX: usize = 2_000;
 
-/// The seed of a run that is given none; `cargo xtask soak` gives ever new ones.
+/// The seed of a run that is given none; `cargo xtask random` gives ever new ones.
 const SEED: u64 = 1_796_011_445_904_106_291;
 
 /// Settings of a run, from the environment.

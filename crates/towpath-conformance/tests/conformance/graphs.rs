@@ -15,7 +15,7 @@ use held::Held;
 
 /// Graphs in one store; then a new one, since questions of the store in memory look at everything.
 const GRAPHS_A_STORE: u64 = 100;
-/// The first seed where none is given; `cargo xtask soak` gives ever new ones.
+/// The first seed where none is given; `cargo xtask random` gives ever new ones.
 const SEED: u64 = 7_015_669_710_562_915;
 
 async fn compare<S: Subject>(graphs: u64, new: impl AsyncFn() -> S) {

@@ -13,7 +13,7 @@ use world::{Sabotage, Tally, World};
 /// Seeds of one test run; some seconds.
 const SEEDS: u64 = 200;
 
-/// The first seed where none is given; `cargo xtask soak` gives ever new ones.
+/// The first seed where none is given; `cargo xtask random` gives ever new ones.
 const SEED: u64 = 1_795_900_000_000_000_000;
 
 fn number(key: &str) -> Option<u64> {

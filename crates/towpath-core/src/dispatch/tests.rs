@@ -48,7 +48,7 @@ impl Bench {
     fn serving(slots: u16) -> Self {
         let mut bench = Self::new(slots);
         bench.event(Event::Timer);
-        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
         bench
     }
 
@@ -157,7 +157,7 @@ fn it_registers_before_it_claims() {
     bench.event(Event::Timer);
     assert!(bench.turn().is_none());
     assert_eq!(bench.beat().unwrap().intent, Intent::Stay);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     let turn = bench.turn().unwrap();
     assert_eq!((turn.number, turn.claim.unwrap().queues[0].limit), (1, 4), "two slots, and as many ahead");
 }
@@ -222,7 +222,13 @@ fn a_lost_job_is_stopped_and_its_outcome_never_sent() {
     let mut bench = Bench::serving(1);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 1)]);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply {
+        now: Timestamp::ZERO,
+        lost: vec![job(1, 1).head.fence],
+        cancel: vec![],
+        handed_back: 0,
+        wish: None,
+    });
     assert_eq!(bench.cancelled(), [(1, CancelWhy::Lost)]);
     bench.turn();
     bench.event(done(1, 1));
@@ -242,6 +248,7 @@ fn a_cancel_reaches_the_handler_and_its_failure_takes_the_second_move() {
         lost: vec![],
         cancel: vec![(fence, cause.clone())],
         handed_back: 0,
+        wish: None,
     });
     assert_eq!(bench.cancelled(), [(1, CancelWhy::Asked(cause))]);
     bench.event(finished(1, 1, Report::Failed { error: "stopped".into(), retry: Retry::ByPolicy, log: None }));
@@ -299,7 +306,7 @@ fn a_shutdown_hands_back_drains_and_leaves() {
     bench.answer(&turn, vec![]);
     let beat = bench.beat().unwrap();
     assert_eq!(beat.intent, Intent::Leave);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     assert!(bench.dispatcher.is_gone());
 }
 
@@ -315,7 +322,7 @@ fn a_worker_that_claims_nothing_sleeps_until_its_next_beat() {
         bench.event(Event::Command(command));
         for _ in 0..20 {
             bench.after(500 * MS);
-            bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+            bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
             assert!(bench.dispatcher.next_wake() > bench.now, "{command:?}");
         }
     }
@@ -332,7 +339,7 @@ fn a_worker_without_a_free_slot_does_not_wake_to_look_for_work() {
     bench.answer(&turn, vec![]);
     for _ in 0..20 {
         bench.after(400 * MS);
-        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
         assert!(bench.dispatcher.next_wake() > bench.now);
     }
 }
@@ -342,7 +349,13 @@ fn a_job_that_was_lost_and_comes_back_does_not_cost_a_slot() {
     let mut bench = Bench::serving(2);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 1)]);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![job(1, 1).head.fence], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply {
+        now: Timestamp::ZERO,
+        lost: vec![job(1, 1).head.fence],
+        cancel: vec![],
+        handed_back: 0,
+        wish: None,
+    });
     bench.after(2_000 * MS);
     let turn = bench.turn().unwrap();
     bench.answer(&turn, vec![job(1, 2)]);
@@ -418,7 +431,7 @@ fn a_rescue_that_was_not_answered_is_not_repeated_before_a_lease_of_contact() {
     bench.event(Event::Rescued(Err(Failure::Other)));
     for _ in 0..9 {
         bench.after(Duration::from_secs(1));
-        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+        bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
         bench.event(Event::Peers(PeerNews { expired: true, gone: vec![] }));
         if let Some(turn) = bench.turn() {
             bench.answer(&turn, vec![]);
@@ -440,7 +453,7 @@ fn what_a_quiet_worker_took_over_without_an_answer_goes_back_with_its_beat() {
     let number = bench.effects.iter().find_map(|e| if let Effect::Rescue(ask) = e { Some(ask.number) } else { None });
     bench.event(Event::Command(Command::Quiet));
     bench.event(Event::Rescued(Err(Failure::Other)));
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     bench.after(Duration::from_secs(4));
     assert!(bench.turn().is_none(), "it has nothing to say");
     assert_eq!(bench.beat().map(|beat| beat.acknowledged), number, "what it does not list goes back");
@@ -452,7 +465,7 @@ fn a_quiet_worker_that_the_store_forgot_comes_back_quiet() {
     bench.turn().unwrap();
     bench.event(Event::Command(Command::Quiet));
     bench.event(Event::Turn(Err(Failure::UnknownWorker)));
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     bench.after(Duration::from_secs(2));
     assert!(bench.turn().is_none(), "it was told to claim nothing");
     bench.event(Event::Command(Command::Resume));
@@ -480,10 +493,10 @@ fn what_waits_under_a_lease_that_is_over_is_not_started() {
     bench.answer(&turn, vec![job(1, 1), job(2, 1)]);
     assert!(bench.started().is_empty(), "another worker may have them");
     let lost = vec![job(1, 1).head.fence];
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0, wish: None });
     assert!(bench.started().is_empty(), "that beat left fifty seconds ago");
     bench.after(MS);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     assert_eq!(bench.started(), [2]);
 }
 
@@ -587,4 +600,32 @@ fn a_run_whose_journal_is_refused_is_stopped_and_quarantined() {
     bench.event(Event::Finished { fence: job(1, 1).head.fence, report: Report::Stopped });
     let turn = bench.turn().unwrap();
     assert!(matches!(&turn.settle[..], [Settle { then: Move::End(Ending { end: End::Quarantined, .. }), .. }]));
+}
+
+#[test]
+fn what_an_operator_asks_is_done_once_and_a_drain_is_for_good() {
+    let mut bench = Bench::serving(1);
+    let ask = |bench: &mut Bench, wish, at| {
+        let line = WishLine { wish, at: Timestamp::from_micros(at), actor: "ann".into(), why: String::new() };
+        bench.beaten(BeatReply {
+            now: Timestamp::ZERO,
+            lost: vec![],
+            cancel: vec![],
+            handed_back: 0,
+            wish: Some(line),
+        });
+    };
+    ask(&mut bench, Wish::Quiet, 1);
+    assert_eq!(bench.dispatcher.stage, Stage::Quiet);
+    bench.event(Event::Command(Command::Resume));
+    ask(&mut bench, Wish::Quiet, 1);
+    assert_eq!(bench.dispatcher.stage, Stage::Serving, "the same wish again asks nothing new");
+    ask(&mut bench, Wish::Quiet, 2);
+    assert_eq!(bench.dispatcher.stage, Stage::Quiet);
+    ask(&mut bench, Wish::Resume, 3);
+    assert_eq!(bench.dispatcher.stage, Stage::Serving);
+    ask(&mut bench, Wish::Drain, 4);
+    assert!(bench.dispatcher.is_leaving());
+    ask(&mut bench, Wish::Resume, 5);
+    assert!(bench.dispatcher.is_leaving(), "a worker that drains goes on draining");
 }

@@ -112,6 +112,10 @@ impl PreparedGraph {
     pub(crate) fn carry(&mut self, headers: &BTreeMap<String, String>) {
         self.nodes.iter_mut().filter(|node| !node.role.has(Role::END)).for_each(|node| node.job.carry(headers));
     }
+    /// The jobs of its nodes; `end` is not performed by anybody.
+    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut NewJob> {
+        self.nodes.iter_mut().filter(|node| !node.role.has(Role::END)).map(|node| &mut node.job)
+    }
     /// What it adds to the bytes of a batch.
     pub fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |p| p.bytes.len());
@@ -185,6 +189,10 @@ impl PreparedAppend {
     /// Gives these headers to every node that has none of them.
     pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
         self.nodes.iter_mut().for_each(|node| node.job.carry(headers));
+    }
+    /// The jobs of the new nodes.
+    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut NewJob> {
+        self.nodes.iter_mut().map(|node| &mut node.job)
     }
     /// The new nodes, without `end`.
     pub fn nodes(&self) -> &[PreparedNode] {

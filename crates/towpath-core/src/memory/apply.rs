@@ -8,7 +8,7 @@ use crate::id::{GraphId, JobId};
 use crate::lifecycle::{Cause, State, StopReason};
 use crate::store::{
     Applied, CancelNote, Change, Changed, Counters, Ending, Order, PauseLine, StopCounts, StopLine, Telling,
-    WhileRunning,
+    WhileRunning, WishLine,
 };
 
 use super::Transaction;
@@ -42,6 +42,10 @@ impl Transaction<'_> {
                     self.tables.pause.remove(&queue);
                     self.news.ready.insert(queue);
                     Changed::Unpaused
+                }
+                Change::Command { worker, wish } => {
+                    let line = WishLine { wish, at: self.now, actor: actor.clone(), why: reason.clone() };
+                    self.command(worker, line)
                 }
                 Change::PauseRun { run } => {
                     let line = PauseLine { at: self.now, actor: actor.clone(), why: reason.clone() };

@@ -14,7 +14,9 @@ impl Transaction<'_> {
         let lost: Vec<Fence> = beat.holds.iter().filter(|fence| !self.is_held(**fence, &beat)).copied().collect();
         let known = self.tables.worker_by_incarnation.get(&beat.worker).copied();
         let (worker, listed) = match (known, beat.intent) {
-            (None, Intent::Leave) => return BeatReply { now: self.now, lost, cancel: Vec::new(), handed_back: 0 },
+            (None, Intent::Leave) => {
+                return BeatReply { now: self.now, lost, cancel: Vec::new(), handed_back: 0, wish: None };
+            }
             (Some(worker), Intent::Leave) => (worker, BTreeSet::new()),
             (known, Intent::Stay) => {
                 let worker = known.unwrap_or_else(|| self.register(&beat));
@@ -28,10 +30,12 @@ impl Transaction<'_> {
         let acknowledged = if beat.intent == Intent::Leave { u64::MAX } else { beat.acknowledged };
         let handed_back = self.hand_back_unlisted(worker, acknowledged, &listed);
         let cancel = self.asked_to_stop(worker, &beat);
+        let stays = beat.intent == Intent::Stay;
+        let wish = self.tables.worker.get(&worker).filter(|_| stays).and_then(|row| row.wish.clone());
         if beat.intent == Intent::Leave {
             self.forget(worker);
         }
-        BeatReply { now: self.now, lost, cancel, handed_back }
+        BeatReply { now: self.now, lost, cancel, handed_back, wish }
     }
 
     fn is_held(&self, fence: Fence, beat: &Beat) -> bool {
@@ -51,6 +55,7 @@ impl Transaction<'_> {
             queues: identity.queues,
             kinds: identity.kinds,
             registered_at: self.now,
+            wish: None,
         };
         self.tables.worker.insert(worker, row);
         self.tables.worker_by_incarnation.insert(beat.worker, worker);

@@ -332,6 +332,7 @@ impl Tables {
                 running: held.filter(|row| row.with == With::Handler).count() as u32,
                 started_at: row.registered_at,
                 lease_until: *self.lease.get(key)?,
+                wish: row.wish.clone(),
             })
         };
         self.worker.iter().filter_map(line).collect()

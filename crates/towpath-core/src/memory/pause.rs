@@ -1,14 +1,24 @@
-//! Pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
+//! What is asked of workers; and pauses of runs: a mark on the run, at which a worker holds it, and a place where nothing wakes it.
 
+use crate::id::Incarnation;
 use crate::lifecycle::State;
 use crate::name::RunId;
-use crate::store::{Changed, Counters, PauseLine};
+use crate::store::{Changed, Counters, PauseLine, WishLine};
 use crate::time::Timestamp;
 
 use super::Transaction;
 use super::tables::{Key, Tables};
 
 impl Transaction<'_> {
+    /// Asks something of a worker, which is told to beat.
+    pub(super) fn command(&mut self, worker: Incarnation, line: WishLine) -> Changed {
+        let known = self.tables.worker_by_incarnation.get(&worker).copied();
+        let Some(row) = known.and_then(|worker| self.tables.worker.get_mut(&worker)) else { return Changed::Unknown };
+        row.wish = Some(line);
+        self.news.cancel = true;
+        Changed::Asked
+    }
+
     pub(super) fn pause_run(&mut self, run: &RunId, line: PauseLine) -> Changed {
         let Some(job) = self.tables.run_by_id.get(run).copied() else { return Changed::Unknown };
         if let state @ State::Ended(_) = self.tables.state(job) {

@@ -4,6 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use crate::blob::BlobName;
 use crate::graph::{Count, GraphEnd, GraphRules, NodeCounters, RetryMode, Role, Standing, VerdictTable};
 use crate::id::{Fence, GraphId, Incarnation, JobId, Token};
 use crate::job::NewJob;
@@ -13,7 +16,7 @@ use crate::payload::Payload;
 use crate::schedule::StoredSchedule;
 use crate::store::{
     AttemptOutcome, Counters, ForkedFrom, HostId, MarkLine, NodeRef, PauseLine, ProgressLine, Served, Settled, Shown,
-    StopLine, Tombstone, Versions,
+    StopLine, Tombstone, Versions, WishLine,
 };
 use crate::tally::{Place, Tally};
 use crate::time::Timestamp;
@@ -57,6 +60,7 @@ pub(super) struct Tables {
     pub(super) tag: BTreeSet<(Key, String)>,
     pub(super) tagged: BTreeSet<(String, Key)>,
     pub(super) mark: BTreeMap<(Key, String), MarkLine>,
+    pub(super) blob: BTreeMap<BlobName, (Timestamp, Bytes)>,
 
     pub(super) run: BTreeMap<Key, RunRow>,
     pub(super) run_by_id: BTreeMap<RunId, Key>,
@@ -304,6 +308,8 @@ pub(super) struct WorkerRow {
     pub(super) queues: Vec<String>,
     pub(super) kinds: BTreeMap<Kind, Versions>,
     pub(super) registered_at: Timestamp,
+    /// What was asked of it last. Stores on disk have it beside the lease.
+    pub(super) wish: Option<WishLine>,
 }
 
 pub(super) struct AuditRow {

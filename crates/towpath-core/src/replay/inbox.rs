@@ -131,7 +131,7 @@ impl InboxLine {
         match self.payload.codec {
             _ if self.payload.bytes.is_empty() => Ok(Outcome::null()),
             Codec::Json => Outcome::from_json(&self.payload.bytes).map_err(|e| e.problem),
-            Codec::Raw => Err("the signal carries raw bytes, and a durable function takes JSON".into()),
+            Codec::Raw | Codec::Blob => Err("the signal carries raw bytes, and a durable function takes JSON".into()),
         }
     }
 }

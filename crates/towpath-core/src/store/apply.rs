@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::graph::{Behind, RetryMode, Retrying};
-use crate::id::{GraphId, JobId};
+use crate::id::{GraphId, Incarnation, JobId};
 use crate::lifecycle::{Cause, End, State, StopReason};
 use crate::limits;
 use crate::name::{Queue, RunId};
@@ -15,6 +15,7 @@ use crate::unique::KeyHolder;
 
 use super::edit::Edit;
 use super::error::{StoreError, StoreErrorKind};
+use super::extend::Wish;
 use super::turn::Ending;
 
 /// Changes that somebody asked for.
@@ -97,6 +98,13 @@ pub enum Change {
     Unpause {
         /// The queue.
         queue: Queue,
+    },
+    /// Asks something of a worker, in whichever process: it hears of it with its next heartbeat, and is told to make one.
+    Command {
+        /// The worker's life.
+        worker: Incarnation,
+        /// What is asked.
+        wish: Wish,
     },
     /// Lets nobody enter a run any more. A worker that has it brings to an end what it has begun. Its timers, its `max_duration`
     /// and its deadline go on, and what arrives is kept. A run that is paused already keeps its first pause; one that has ended
@@ -252,6 +260,9 @@ impl Change {
             Self::Recount { .. } => "recount",
             Self::Edit { .. } => "edit",
             Self::Pause { .. } => "pause",
+            Self::Command { wish: Wish::Quiet, .. } => "quiet worker",
+            Self::Command { wish: Wish::Drain, .. } => "drain worker",
+            Self::Command { wish: Wish::Resume, .. } => "resume worker",
             Self::Unpause { .. } => "unpause",
             Self::PauseRun { .. } => "pause run",
             Self::ResumeRun { .. } => "resume run",
@@ -286,6 +297,7 @@ impl Change {
             | Self::Rearm { graph, .. }
             | Self::EndRetry { graph, .. } => graph.to_string(),
             Self::Pause { queue } | Self::Unpause { queue } => queue.to_string(),
+            Self::Command { worker, .. } => worker.to_string(),
             Self::PauseRun { run } | Self::ResumeRun { run } => run.to_string(),
         }
     }

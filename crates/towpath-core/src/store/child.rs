@@ -105,7 +105,7 @@ impl Ending {
         let to = self.tells.as_deref()?;
         let json = |payload: &Payload| match payload.codec {
             Codec::Json => Outcome::from_json(&payload.bytes).ok(),
-            Codec::Raw => None,
+            Codec::Raw | Codec::Blob => None,
         };
         let end = ChildEnd::Job {
             end: self.end,

@@ -50,6 +50,17 @@ impl Item {
         }
     }
 
+    /// The jobs that it enqueues, in their order, for what every enqueue of a process adds to them. Their ids, kinds and inputs are
+    /// what they are.
+    pub fn jobs_mut(&mut self) -> Vec<&mut NewJob> {
+        match self {
+            Self::Job(job) => vec![job],
+            Self::Graph(graph) => graph.jobs_mut().collect(),
+            Self::Append(append) => append.jobs_mut().collect(),
+            Self::Start(start) => vec![&mut start.job],
+        }
+    }
+
     /// Gives these headers to every job of it that has none of them, and has room for all.
     pub fn carry(&mut self, headers: &BTreeMap<String, String>) {
         match self {

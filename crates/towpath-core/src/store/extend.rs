@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{Fence, Incarnation};
 use crate::lifecycle::Cause;
 use crate::name::Kind;
@@ -36,6 +38,43 @@ pub enum Intent {
     Stay,
     /// It leaves: what it holds goes back at no cost, and the worker is forgotten.
     Leave,
+}
+
+/// What an operator asks of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    /// To claim nothing more, finish what it holds, and stay.
+    Quiet,
+    /// To claim nothing more, hand back what it has not begun, finish what it holds, and leave.
+    Drain,
+    /// To claim again, after it was quiet. A worker that drains goes on draining.
+    Resume,
+}
+
+impl Wish {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Drain => "drain",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// What was asked of a worker last, and by whom. Kept as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WishLine {
+    /// What.
+    pub wish: Wish,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// Why, in their words; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// Who a worker is.
@@ -79,6 +118,9 @@ pub struct BeatReply {
     pub cancel: Vec<(Fence, Cause)>,
     /// How many jobs went back because it did not list them.
     pub handed_back: u32,
+    /// What was asked of the worker last, if anything was since it registered. It comes with every beat: one that it has seen
+    /// asks nothing new.
+    pub wish: Option<WishLine>,
 }
 
 /// A request for the jobs of dead workers.

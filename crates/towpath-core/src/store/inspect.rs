@@ -14,6 +14,7 @@ use crate::rules::JobRules;
 use crate::tally::{Tally, Width};
 use crate::time::Timestamp;
 
+use super::extend::WishLine;
 use super::note::ProgressLine;
 use super::served::Versions;
 use super::show::StreamHead;
@@ -538,6 +539,8 @@ pub struct WorkerLine {
     pub started_at: Timestamp,
     /// Until when its claims hold.
     pub lease_until: Timestamp,
+    /// What was asked of it last.
+    pub wish: Option<WishLine>,
 }
 
 /// Work of one kind and version that has not ended.

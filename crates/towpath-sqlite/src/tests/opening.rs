@@ -36,7 +36,7 @@ fn a_file_of_the_first_version_is_brought_forward_with_what_it_holds() {
     let was =
         "insert into worker values (6, x'00000000000000000000000000000001', 0, x'', 'w', '', '', '', 1, 1, 1, '[]', 1)";
     conn.execute_batch(was).unwrap();
-    conn.execute_batch("insert into lease values (6, 10)").unwrap();
+    conn.execute_batch("insert into lease (worker, until_at) values (6, 10)").unwrap();
     conn.pragma_update(None, "application_id", crate::migrate::APPLICATION_ID).unwrap();
     drop(conn);
     let store = open_at(&path);

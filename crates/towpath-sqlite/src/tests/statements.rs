@@ -38,6 +38,8 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let people = [
         "JobList",
         "JobListLive",
+        "JobListTagged",
+        "TagList",
         "JobListWaiting",
         "StateCounts",
         "ReadyMany",

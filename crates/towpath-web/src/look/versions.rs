@@ -83,6 +83,7 @@ mod tests {
             running: 0,
             started_at: Timestamp::ZERO,
             lease_until: Timestamp::ZERO,
+            wish: None,
         };
         let many = [(kind("job"), Versions::UpTo(3)), (kind("run"), Versions::Only([2, 5].into()))];
         let found = older(&worker(many.to_vec()));

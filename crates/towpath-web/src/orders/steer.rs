@@ -1,4 +1,4 @@
-//! Orders to what lets work flow: schedules and queues.
+//! Orders to what lets work flow: schedules, queues and workers.
 
 use towpath::Queue;
 
@@ -76,6 +76,27 @@ pub(crate) async fn resume_queue(ctx: &Ctx, queue: &str, reason: &str) -> Result
     let queue = named(queue)?;
     ctx.app.client.resume_queue(&queue, &ctx.user.name, checked(reason)?).await?;
     Ok(Done { id: queue.to_string(), outcome: "resumed", message: "workers claim from it again".into() })
+}
+
+/// What is asked of a worker.
+pub(crate) async fn worker(ctx: &Ctx, id: &str, what: &str, reason: &str) -> Result<Done, Problem> {
+    ctx.allow(Action::Workers)?;
+    let unknown = || Problem::new(Code::NotFound, format!("there is no worker {id}")).help("they are in the list");
+    let workers = ctx.app.client.inspect().workers().await?;
+    let worker = workers.iter().find(|line| line.worker.to_string() == id).ok_or_else(unknown)?.worker;
+    let (client, actor, reason) = (&ctx.app.client, &ctx.user.name, checked(reason)?);
+    let (is_there, outcome, message) = match what {
+        "quiet" => (client.quiet_worker(worker, actor, reason).await?, "asked", "it claims nothing more, and stays"),
+        "drain" => {
+            (client.drain_worker(worker, actor, reason).await?, "asked", "it finishes what it holds, and leaves")
+        }
+        "resume" => (client.resume_worker(worker, actor, reason).await?, "asked", "it claims again, unless it drains"),
+        other => return Err(Problem::new(Code::NotFound, format!("nobody can ask a worker to {other}"))),
+    };
+    if !is_there {
+        return Err(unknown());
+    }
+    Ok(Done { id: id.to_owned(), outcome, message: message.to_owned() })
 }
 
 fn named(queue: &str) -> Result<Queue, Problem> {

@@ -1,6 +1,7 @@
 //! Payloads as people read them: JSON in lines, everything else by its size, and nothing of what may not be seen.
 
 use maud::{Markup, html};
+use towpath::core::BlobRef;
 use towpath::{Kind, Payload};
 
 use crate::app::Ctx;
@@ -15,6 +16,12 @@ pub(crate) fn payload(ctx: &Ctx, kind: &Kind, part: Part, payload: &Payload) -> 
     }
     if !ctx.may(Action::SeePayloads) {
         return hidden(ctx);
+    }
+    if let Ok(Some(blob)) = BlobRef::of(payload) {
+        return html! {
+            p.dim.small { (blob.bytes) " bytes, kept elsewhere as " (blob.name.as_str()) ", which begin so:" }
+            (text(ctx, kind, part, &blob.preview))
+        };
     }
     match payload.decode::<Box<serde_json::value::RawValue>>() {
         Ok(json) => json_text(ctx, kind, part, json.get()),

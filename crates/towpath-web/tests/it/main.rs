@@ -6,6 +6,7 @@ mod again;
 mod api;
 mod blocked;
 mod charts;
+mod commands;
 mod gate;
 mod notes;
 mod pages;

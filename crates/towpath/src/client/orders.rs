@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use towpath_core::store::{Change, Changed, Edit, Order, StopCounts};
+use towpath_core::store::{Change, Changed, Edit, Order, StopCounts, Wish};
 use towpath_core::{
-    GraphId, JobId, Queue, StopReason, StoreError, StoreErrorKind, abandon_job, cancel_graph, cancel_job, terminate_job,
+    GraphId, Incarnation, JobId, Queue, StopReason, StoreError, StoreErrorKind, abandon_job, cancel_graph, cancel_job,
+    terminate_job,
 };
 
 use super::Client;
@@ -86,6 +87,38 @@ impl Client {
     }
 
     // ---- queues -------------------------------------------------------------------------------
+
+    /// Asks a worker, in whichever process, to claim nothing more, finish what it holds, and stay. It hears of it within a
+    /// heartbeat (3 s), mostly at once. Answers whether there is such a worker.
+    ///
+    /// # Errors
+    /// The store cannot be asked.
+    pub async fn quiet_worker(&self, worker: Incarnation, actor: &str, reason: &str) -> Result<bool, StoreError> {
+        self.ask_worker(worker, Wish::Quiet, actor, reason).await
+    }
+
+    /// Asks a worker to claim nothing more, hand back what it has not begun, finish what it holds up to its drain limit, and
+    /// leave: as a shutdown of its process begins. Its process goes on unless it waits for its worker
+    /// ([`Worker::run_until`](crate::Worker::run_until) does).
+    ///
+    /// # Errors
+    /// The store cannot be asked.
+    pub async fn drain_worker(&self, worker: Incarnation, actor: &str, reason: &str) -> Result<bool, StoreError> {
+        self.ask_worker(worker, Wish::Drain, actor, reason).await
+    }
+
+    /// Asks a worker to claim again that was quiet, whoever made it so. One that drains goes on draining.
+    ///
+    /// # Errors
+    /// The store cannot be asked.
+    pub async fn resume_worker(&self, worker: Incarnation, actor: &str, reason: &str) -> Result<bool, StoreError> {
+        self.ask_worker(worker, Wish::Resume, actor, reason).await
+    }
+
+    async fn ask_worker(&self, worker: Incarnation, wish: Wish, actor: &str, reason: &str) -> Result<bool, StoreError> {
+        let changed = self.change(Change::Command { worker, wish }, actor, reason).await?;
+        Ok(changed != Changed::Unknown)
+    }
 
     /// Pauses a queue: from their next turn on no worker claims from it, in whichever process. What was claimed before
     /// runs on; cancels and deadlines of its jobs are decided all the same. Pausing it again changes nothing.

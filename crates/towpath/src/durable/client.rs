@@ -539,6 +539,7 @@ impl<'c, O: 'static, E: 'static> IntoFuture for StartBuilder<'c, O, E> {
             let client = self.client;
             let (item, started) = self.into_parts()?;
             let mut batch = Enqueue::one(item);
+            client.run_hooks(&mut batch.items)?;
             let span = trace::enqueue(&mut batch.items);
             let placed = client.store().enqueue(batch).instrument(span).await?;
             started.handle(placed.items.into_iter().next())

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::AbortHandle;
 use towpath_core::dispatch::CancelWhy;
 use towpath_core::store::Claimed;
-use towpath_core::{Fence, Report, RunId, Timestamp};
+use towpath_core::{Fence, Report, Retry, RunId, StoreError, StoreErrorKind, Timestamp};
 use tracing::{Instrument, Span};
 
 use super::failed::{FailedAttempt, Subject};
@@ -64,15 +64,21 @@ impl Attempt {
         let done = Done { fence: claimed.head.fence, messages, report: None };
         let span = trace::attempt(&claimed);
         let input = claimed.input.clone();
+        // What a run awaits is told to it whole.
+        let may_be_large = claimed.head.rules.parent.is_none();
         let abort = match handler {
             Erased::Async(handler) => {
                 let handler = handler.clone();
                 let attempt = async move {
-                    let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
-                    let report = match work {
-                        Ok(work) => AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked),
-                        Err(panic) => panicked(panic),
+                    let client = logged.client();
+                    let report = match client.fetch(input).await {
+                        Err(error) => unfetched(&error, build),
+                        Ok(input) => match std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx))) {
+                            Ok(work) => AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked),
+                            Err(panic) => panicked(panic),
+                        },
                     };
+                    let report = client.put_output_away(logged.job(), may_be_large, report).await;
                     notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report)).await;
                     done.finish(report, &logged);
                 };
@@ -103,11 +109,18 @@ impl Attempt {
                 let handler = handler.clone();
                 let attempt = move || {
                     let _entered = span.entered();
-                    let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
-                    let report = work.unwrap_or_else(panicked);
-                    let words = notes::last_words(&**logged.client().store(), logged.notes(), has_failed(&report));
                     // On a thread of its own, where waiting holds up nobody.
-                    tokio::runtime::Handle::current().block_on(words);
+                    let here = tokio::runtime::Handle::current();
+                    let client = logged.client();
+                    let report = match here.block_on(client.fetch(input)) {
+                        Err(error) => unfetched(&error, build),
+                        Ok(input) => {
+                            let work = std::panic::catch_unwind(AssertUnwindSafe(|| handler(input, cx)));
+                            work.unwrap_or_else(panicked)
+                        }
+                    };
+                    let report = here.block_on(client.put_output_away(logged.job(), may_be_large, report));
+                    here.block_on(notes::last_words(&**client.store(), logged.notes(), has_failed(&report)));
                     done.finish(report, &logged);
                 };
                 tokio::task::spawn_blocking(attempt).abort_handle()
@@ -128,6 +141,15 @@ impl Attempt {
 
     pub(crate) fn abort(&self) {
         self.abort.abort();
+    }
+}
+
+/// The report of an attempt whose input is kept elsewhere, and was not to be had.
+fn unfetched(error: &StoreError, build: u64) -> Report {
+    let problem = format!("the input cannot be fetched: {error}");
+    match error.kind {
+        StoreErrorKind::Unsupported => Report::Undecodable { problem, build },
+        _ => Report::Failed { error: problem, retry: Retry::ByPolicy, log: None },
     }
 }
 

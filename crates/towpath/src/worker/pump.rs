@@ -150,6 +150,12 @@ impl Pump {
             if self.dispatcher.is_gone() {
                 return;
             }
+            // Whoever asked for it: this process, or an operator.
+            self.draining.send_if_modified(|draining| {
+                let is_new = self.dispatcher.is_leaving() && !*draining;
+                *draining |= is_new;
+                is_new
+            });
             self.running.send_if_modified(|n| {
                 let running = u32::try_from(self.dispatcher.running()).unwrap_or(u32::MAX);
                 std::mem::replace(n, running) != running
@@ -221,12 +227,7 @@ impl Pump {
             }
             Message::Beat(reply) => Event::Beat(reply),
             Message::Peers(news) => Event::Peers(news),
-            Message::Command(command) => {
-                if command == Command::Shutdown {
-                    self.draining.send_replace(true);
-                }
-                Event::Command(command)
-            }
+            Message::Command(command) => Event::Command(command),
         };
         self.dispatcher.take(event, now);
     }

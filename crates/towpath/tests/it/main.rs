@@ -5,6 +5,7 @@
 mod again;
 mod agent;
 mod append;
+mod blobs;
 mod blocked;
 mod builder;
 mod builtin;
@@ -27,6 +28,7 @@ mod misuse;
 mod notes;
 mod onboarding;
 mod outage;
+mod outgoing;
 mod pause_run;
 mod proof;
 mod publish;

@@ -145,7 +145,7 @@ async fn patched(cx: Cx<'_>, (): ()) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// The first seed where none is given; `cargo xtask soak` gives ever new ones.
+/// The first seed where none is given; `cargo xtask random` gives ever new ones.
 const SEED: u64 = 1_795_900_000_000_000_000;
 
 fn seeds() -> impl Iterator<Item = u64> {

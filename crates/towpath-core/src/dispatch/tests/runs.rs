@@ -98,7 +98,7 @@ fn a_run_that_may_not_end_yet_takes_its_slot_again() {
 
     // A claim that was lost meanwhile: what it writes is not sent, and it is told.
     let lost = vec![job(1, 1).head.fence];
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost, cancel: vec![], handed_back: 0, wish: None });
     bench.event(written(1, None));
     assert_eq!(committed(&mut bench), [(1, Settled::Stale)]);
     bench.event(finished(1, 1, Report::Stopped));

@@ -10,7 +10,7 @@ fn bench(weights: &[u16]) -> Bench {
     (config.slots_max, config.prefetch_max, config.weights) = (Some(4), 0, weights.to_vec());
     bench.dispatcher = Dispatcher::new(config);
     bench.event(Event::Timer);
-    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0 });
+    bench.beaten(BeatReply { now: Timestamp::ZERO, lost: vec![], cancel: vec![], handed_back: 0, wish: None });
     bench
 }
 

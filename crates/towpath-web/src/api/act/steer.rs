@@ -1,4 +1,4 @@
-//! Orders to schedules and queues.
+//! Orders to schedules, queues and workers.
 
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -52,6 +52,21 @@ pub(in crate::api) async fn resume_queue(
     let order = async {
         let why: Why = read_body(&headers, &body)?;
         steer::resume_queue(&ctx, &queue, &why.reason).await
+    };
+    once(&ctx, &headers, &uri, &body, order).await
+}
+
+/// The last part of the path says what.
+pub(in crate::api) async fn worker(
+    ctx: Ctx,
+    Path((id, what)): Path<(String, String)>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let order = async {
+        let why: Why = read_body(&headers, &body)?;
+        steer::worker(&ctx, &id, &what, &why.reason).await
     };
     once(&ctx, &headers, &uri, &body, order).await
 }
