@@ -87,9 +87,9 @@ impl Inspect for PostgresStore {
         self.read("list tags", move |session| note::tags(session, Arc::clone(&query)))
     }
 
-    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+    fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
         self.read("list queues", move |session| async move {
-            let rows = session.run(Query::QueueList, &[]).await?;
+            let rows = session.run(Query::QueueList, &[&i64::from(most)]).await?;
             let line = |row: &Row| {
                 Ok(QueueLine {
                     queue: Queue::from_stored(row.try_get(0)?),

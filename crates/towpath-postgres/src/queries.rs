@@ -197,7 +197,7 @@ queries! {
     PruneMark = "prune_mark" (INT8);
     PruneNodes = "prune_nodes" (INT8, INT4);
     PruneTombstones = "prune_tombstones" (INT4);
-    QueueList = "queue_list" ();
+    QueueList = "queue_list" (INT8);
     ReadyMany = "ready_many" (INT4);
     Rearm = "rearm" (INT8);
     Recount = "recount" (INT8);

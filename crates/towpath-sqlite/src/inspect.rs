@@ -61,8 +61,8 @@ impl Inspect for SqliteStore {
         Box::pin(async move { self.read("list tags", |db| note::tags(db, &query)) })
     }
 
-    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
-        Box::pin(async move { self.read("list queues", queues) })
+    fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+        Box::pin(async move { self.read("list queues", |db| queues(db, most)) })
     }
 
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
@@ -337,8 +337,8 @@ fn graphs(db: &mut Db<'_>, filter: &GraphFilter, page: Page) -> Result<Vec<Graph
     }
 }
 
-fn queues(db: &mut Db<'_>) -> Result<Vec<QueueLine>, Fault> {
-    db.all(Query::QueueList, [], |row| {
+fn queues(db: &mut Db<'_>, most: u32) -> Result<Vec<QueueLine>, Fault> {
+    db.all(Query::QueueList, [most], |row| {
         let queue: String = row.get(0)?;
         Ok(QueueLine {
             queue: Queue::from_stored(&queue),

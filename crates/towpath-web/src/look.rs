@@ -257,9 +257,12 @@ impl Workers {
     }
 }
 
+/// Up to how many ready jobs of a kind are counted, for people to whom more is just many.
+const COUNTED: u32 = 10_000;
+
 /// Queues with live work, those that are paused, and those that living workers serve, by name.
 pub(crate) async fn queues(client: &Client, workers: &Workers) -> Result<Vec<QueueLine>, Problem> {
-    let mut lines = client.inspect().queues().await?;
+    let mut lines = client.inspect().queues(COUNTED).await?;
     let known: BTreeSet<String> = lines.iter().map(|line| line.queue.to_string()).collect();
     let served = workers.queues().filter(|queue| !known.contains(*queue)).filter_map(|queue| Queue::new(queue).ok());
     lines.extend(served.collect::<BTreeSet<_>>().into_iter().map(idle));

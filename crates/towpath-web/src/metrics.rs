@@ -19,7 +19,7 @@ const COUNTED: u32 = 100_000;
 pub(crate) async fn metrics(ctx: Ctx) -> Result<Response, Problem> {
     let inspect = ctx.app.client.inspect();
     let counts = inspect.counts(COUNTED).await?;
-    let queues = inspect.queues().await?;
+    let queues = inspect.queues(COUNTED).await?;
     let workers = Workers::look(&ctx.app.client).await?;
     let mut text = String::new();
     let by_state = [

@@ -67,7 +67,7 @@ async fn put_to_sleep(client: &Client, from: usize, runs: usize) -> Result<()> {
     }
     // The last of them park with the next turns.
     loop {
-        let queues = client.inspect().queues().await.into_diagnostic()?;
+        let queues = client.inspect().queues(u32::MAX).await.into_diagnostic()?;
         if queues.iter().all(|queue| queue.running == 0) {
             return Ok(());
         }

@@ -85,7 +85,7 @@ impl Which {
 async fn list(view: &ViewArgs) -> Result<u8, CliError> {
     let location = view.store.found()?;
     let client = location.open_to_read().await?;
-    let queues = client.inspect().queues().await?;
+    let queues = client.inspect().queues(u32::MAX).await?;
     let served = Served::look(&client).await?;
     if view.json {
         let lines = queues.iter().map(|q| {

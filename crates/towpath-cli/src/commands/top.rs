@@ -72,7 +72,7 @@ fn write(text: &str) {
 async fn look(client: &Client, shown: &str) -> Result<String, CliError> {
     let inspect = client.inspect();
     let counts = inspect.counts(COUNTED).await?;
-    let mut queues = inspect.queues().await?;
+    let mut queues = inspect.queues(COUNTED).await?;
     queues.sort_by_key(|queue| std::cmp::Reverse((queue.running, queue.ready, queue.blocked)));
     let running = JobFilter { state: Some(State::Running), ..JobFilter::default() };
     let running = inspect.jobs(running, Page { after: None, limit: 200 }).await?;

@@ -23,7 +23,8 @@ impl<S: Subject> Runner<S> {
         let store = self.subject.store();
         let reply = match verb {
             "queues" => {
-                store.inspect().queues().await.map(|all| all.iter().map(|line| say::queue(line, START)).collect())
+                let most = args.number("most")?.unwrap_or(u32::MAX);
+                store.inspect().queues(most).await.map(|all| all.iter().map(|line| say::queue(line, START)).collect())
             }
             "versions" => {
                 let say = self.say();

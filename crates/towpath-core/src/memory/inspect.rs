@@ -66,8 +66,8 @@ impl Inspect for MemoryStore {
         Box::pin(async move { self.read("list tags", |tables| tables.tag_lines(&query)) })
     }
 
-    fn queues(&self) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
-        Box::pin(async move { self.read("list queues", |tables| tables.queue_lines()) })
+    fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
+        Box::pin(async move { self.read("list queues", |tables| tables.queue_lines(most)) })
     }
 
     fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
@@ -275,7 +275,8 @@ impl Tables {
         })
     }
 
-    fn queue_lines(&self) -> Vec<QueueLine> {
+    fn queue_lines(&self, most: u32) -> Vec<QueueLine> {
+        let most = most as usize;
         let mut lines: BTreeMap<Queue, QueueLine> = BTreeMap::new();
         let empty = |queue: &Queue| QueueLine {
             queue: queue.clone(),
@@ -294,8 +295,17 @@ impl Tables {
                 add(lines.entry(queue).or_insert_with_key(empty));
             }
         };
-        self.ready_by_job.keys().for_each(|job| count(*job, |line| line.ready += 1));
-        self.later_by_job.keys().for_each(|job| count(*job, |line| line.later += 1));
+        let mut counted: BTreeMap<_, usize> = BTreeMap::new();
+        for job in self.ready_by_job.keys() {
+            let lane = self.job.get(job).map(|row| (&row.new.queue, &row.new.kind, row.new.version));
+            let of_lane = counted.entry(lane).or_default();
+            *of_lane += 1;
+            if *of_lane <= most {
+                count(*job, |line| line.ready += 1);
+            }
+        }
+        let later = self.later_by_job.keys().take(most.saturating_mul(10));
+        later.for_each(|job| count(*job, |line| line.later += 1));
         self.blocked.keys().for_each(|job| count(*job, |line| line.blocked += 1));
         let with_handlers = self.running.iter().filter(|(_, row)| row.with == With::Handler);
         with_handlers.for_each(|(job, _)| count(*job, |line| line.running += 1));

@@ -8,12 +8,13 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use towpath::core::store::{JobLine, TagLine, TagQuery};
+use towpath::core::store::{JobLine, QueueLine, StateCounts, TagLine, TagQuery};
 
+use super::overview::{COUNTED, number};
 use super::{Page, act, badge, empty, many, pager, when};
 use crate::api::read::{asked, list_jobs};
 use crate::app::Ctx;
-use crate::look::{JobQuery, PageQuery, STATE_WORDS, Workers};
+use crate::look::{self, JobQuery, PageQuery, STATE_WORDS, Workers};
 use crate::problem::Problem;
 
 /// Tags that the filter suggests.
@@ -65,6 +66,8 @@ pub(super) async fn page(
     };
     let workers = Workers::look(&ctx.app.client).await?;
     let tags = ctx.app.client.inspect().tags(TagQuery { limit: TAGS_SUGGESTED, ..TagQuery::default() }).await?;
+    let counts = ctx.app.client.inspect().counts(COUNTED).await?;
+    let queues = look::queues(&ctx.app.client, &workers).await?;
     let possible = many::possible(&ctx, &query);
     let body = html! {
         div.head {
@@ -75,6 +78,7 @@ pub(super) async fn page(
         }
         (act::done(&query.done))
         (filters(&ctx, &query, &workers, &tags))
+        (facets(&ctx, &query, &counts, &queues))
         section.card {
             @if lines.is_empty() {
                 @if query.is_filtered() { (empty("No job is like that.", "Leave a filter out, or look at what has been pruned: ended jobs are kept as long as their retention says.")) }
@@ -108,6 +112,42 @@ fn filters(ctx: &Ctx, query: &ListQuery, workers: &Workers, tags: &[TagLine]) ->
         }
     }
 }
+
+/// How many there are of each state and in each queue, each a way to them within the other filters. The counts are of all jobs.
+fn facets(ctx: &Ctx, query: &ListQuery, counts: &StateCounts, queues: &[QueueLine]) -> Markup {
+    let to = |name: &str, value: &str| {
+        let pairs = query.pairs().map(|(of, set)| (of, if of == name { value } else { set }));
+        ctx.base.query(&["jobs"], &pairs)
+    };
+    let states = [
+        ("ready", counts.ready + counts.later),
+        ("running", counts.running),
+        ("blocked", counts.blocked),
+        ("dead", counts.dead),
+        ("quarantined", counts.quarantined),
+        ("cancelled", counts.cancelled),
+        ("skipped", counts.skipped),
+    ];
+    let live = |line: &QueueLine| line.ready + line.later + line.running + line.blocked;
+    html! {
+        nav.facets aria-label="How many there are" {
+            @for (word, count) in states.into_iter().filter(|(word, count)| *count > 0 || query.state == *word) {
+                a href=(to("state", if query.state == word { "" } else { word })) aria-current=[(query.state == word).then_some("true")] {
+                    (badge::badge(word, word, word)) " " b { (number(count)) }
+                }
+            }
+            @for line in queues.iter().filter(|line| live(line) > 0).take(QUEUES_SHOWN) {
+                @let name = line.queue.as_str();
+                a href=(to("queue", if query.queue == name { "" } else { name })) aria-current=[(query.queue == name).then_some("true")] {
+                    span.tag { (name) } " " b { (number(live(line))) } span.dim { " live" }
+                }
+            }
+        }
+    }
+}
+
+/// Queues among the facets; all are on their page.
+const QUEUES_SHOWN: usize = 12;
 
 /// Jobs or runs, a line each.
 pub(super) fn table(ctx: &Ctx, lines: &[JobLine]) -> Markup {

@@ -10,6 +10,7 @@ use towpath::Queue;
 use towpath::core::store::{JobFilter, Page as Part, PauseLine, QueueLine};
 
 use super::act::{self, Ordered, back, fields, menu};
+use super::overview::number;
 use super::{Page, badge, charts, empty, jobs, when};
 use crate::api::read::asked;
 use crate::app::Ctx;
@@ -47,8 +48,8 @@ pub(super) fn table(ctx: &Ctx, lines: &[QueueLine], workers: &Workers) -> Markup
                 tr data-key=(name) {
                     td.name { a href=(ctx.base.to(&["queues", name])) { (name) } @if line.paused.is_some() { " " (paused_badge()) } }
                     td.num data-l="running" { a href=(of(name, "running")) { (line.running) } }
-                    td.num data-l="ready" { a href=(of(name, "ready")) { (line.ready) } }
-                    td.num data-l="later" { (line.later) }
+                    td.num data-l="ready" { a href=(of(name, "ready")) { (number(line.ready)) } }
+                    td.num data-l="later" { (number(line.later)) }
                     td.num data-l="blocked" { @if line.blocked > 0 { a href=(of(name, "blocked")) { (line.blocked) } } @else { "0" } }
                     td.num data-l="workers" { @if living == 0 { (badge::badge("unserved", "blocked", "none")) } @else { (living) } }
                 }

@@ -1,5 +1,6 @@
 //! Pages without a browser: where they link to, what they hide, and what a second look costs.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,7 +11,7 @@ use towpath_web::WebOptions;
 
 use crate::site::Site;
 use crate::stores;
-use crate::works::{Nobody, Say, Works};
+use crate::works::{NASTY, Nobody, Say, Works};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_link_of_a_mounted_page_leads_to_where_it_is_mounted() {
@@ -58,6 +59,56 @@ async fn every_link_of_a_mounted_page_leads_to_where_it_is_mounted() {
     }
     assert!(seen > 100);
     works.worker.shutdown().await;
+}
+
+/// Names that a careless link would break on lead to pages that are there: every link of every page is followed, and those of
+/// the pages behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_link_leads_to_a_page_whatever_things_are_called() {
+    let client = stores::memory().client;
+    let works = Works::start(&client).await;
+    Works::family(&client).await;
+    Works::holding(&client).await;
+    client.cancel(works.unserved, "ann <b>", NASTY).await.unwrap();
+    let site = Site::new(&client, WebOptions::default().instance(NASTY));
+    let (mut open, mut seen) = (vec![("/".to_owned(), String::new())], BTreeSet::from(["/".to_owned()]));
+    while let Some((path, from)) = open.pop() {
+        let page = site.get(&path).await;
+        // A search by id leads on.
+        assert!(page.status == 200 || page.status == 303, "{from} links to {path}: {} {}", page.status, page.body);
+        assert!(!page.body.contains("<script>alert") && !page.body.contains("<b>\""), "{path}: {}", page.body);
+        if !page.headers.get("content-type").is_some_and(|of| of.to_str().unwrap().starts_with("text/html")) {
+            continue;
+        }
+        for link in page.body.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            let link = link.replace("&amp;", "&");
+            if link.starts_with('/') && seen.insert(link.clone()) {
+                assert!(seen.len() < 2_000, "there is no end of links: {link}");
+                open.push((link, path.clone()));
+            }
+        }
+    }
+    assert!(seen.len() > 80, "{seen:?}");
+    works.worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_list_of_jobs_tells_how_many_there_are_of_what() {
+    let client = stores::memory().client;
+    for big in 0..3 {
+        client.enqueue(&Nobody { big }).await.unwrap();
+    }
+    client.enqueue(&Say::ok("one")).await.unwrap();
+    let site = Site::new(&client, WebOptions::default());
+    let page = site.get("/jobs?queue=lonely").await.body;
+    let facets = page.split("class=\"facets\"").nth(1).unwrap().split("</nav>").next().unwrap();
+    for (link, count) in [("/jobs?state=ready&amp;queue=lonely", 4), ("/jobs?queue=default", 1)] {
+        let after = facets.split(&format!("href=\"{link}\"")).nth(1).unwrap_or_else(|| panic!("no {link}: {facets}"));
+        assert_eq!(after.split("<b>").nth(1).unwrap().split('<').next(), Some(count.to_string().as_str()), "{facets}");
+    }
+    // The one that is set leads back out.
+    let set = facets.split("<a ").find(|link| link.contains(">lonely<")).unwrap();
+    assert!(set.contains("aria-current=\"true\"") && set.contains("href=\"/jobs\""), "{set}");
 }
 
 #[tokio::test]

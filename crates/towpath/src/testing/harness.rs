@@ -265,7 +265,7 @@ impl Harness {
         }
         loop {
             let mut queues: Vec<Option<Queue>> = vec![None];
-            let lines = told(self.client.inspect().queues().await);
+            let lines = told(self.client.inspect().queues(u32::MAX).await);
             queues.extend(lines.into_iter().filter(|line| line.ready + line.later > 0).map(|line| Some(line.queue)));
             let (mut has_decided, mut next_due) = (false, None);
             for queue in queues {

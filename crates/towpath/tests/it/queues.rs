@@ -31,7 +31,7 @@ async fn a_paused_queue_gives_nothing_until_it_is_resumed(subject: Subject) {
     }
     let line = client.inspect().job(held.id()).await.unwrap().unwrap().line;
     assert_eq!((line.state, line.counters.attempt), (JobState::Ready, 0));
-    let queues = client.inspect().queues().await.unwrap();
+    let queues = client.inspect().queues(u32::MAX).await.unwrap();
     let queue = queues.iter().find(|line| line.queue == mail).unwrap();
     let pause = queue.paused.as_ref().unwrap();
     assert_eq!((queue.ready, pause.actor.as_str(), pause.why.as_str()), (1, "ann", "the relay is down"));

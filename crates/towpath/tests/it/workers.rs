@@ -78,7 +78,7 @@ async fn a_worker_fetches_no_more_ahead_than_it_may(subject: Subject) {
             .unwrap();
         running.recv().await.unwrap();
         running.recv().await.unwrap();
-        let queues = client.inspect().queues().await.unwrap();
+        let queues = client.inspect().queues(u32::MAX).await.unwrap();
         assert_eq!(queues[0].running, held, "two slots, {prefetch} ahead at most, and at first as many as slots");
         gate.add_permits(20);
         for job in &jobs {
