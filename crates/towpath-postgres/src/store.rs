@@ -32,8 +32,7 @@ use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
 use crate::{
-    apply, content, enqueue, extend, migrate, note, prune, read, rescue, retry, schedule, signal, tally,
-    transact, turn,
+    apply, content, enqueue, extend, migrate, note, prune, read, rescue, retry, schedule, signal, tally, transact, turn,
 };
 
 /// How a store uses its database.

@@ -296,7 +296,11 @@ fn problems_of_a_flow_are_told_to_programs_too_each_once() {
     let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let problems = told["problems"].as_array().unwrap();
     let said: Vec<_> = problems.iter().map(|p| (p["problem"].as_str().unwrap(), p["line"].as_u64())).collect();
-    assert_eq!(said, [("`--set count=many` is not a number", Some(2)), ("node `b` waits for `x`, which is not there", Some(6))], "{told}");
+    assert_eq!(
+        said,
+        [("`--set count=many` is not a number", Some(2)), ("node `b` waits for `x`, which is not there", Some(6))],
+        "{told}"
+    );
     assert_eq!(problems[1]["column"], 10);
     let right = folder.run(&["check", "flow.toml", "--json"]);
     assert_eq!(right.code, 2, "x is still unknown");
