@@ -17,6 +17,7 @@ mod journal;
 mod json;
 mod migrate;
 mod queues;
+mod replay;
 mod requeue;
 mod restart;
 mod resume;
@@ -77,6 +78,7 @@ enum Command {
     Update(update::UpdateCommand),
     Stream(stream::StreamCommand),
     History(history::HistoryCommand),
+    Replay(replay::Replay),
     Audit(audit::Audit),
     Schema(schema::Schema),
     Serve(serve::Serve),
@@ -114,6 +116,7 @@ impl Cli {
             Command::Update(command) => command.run().await,
             Command::Stream(command) => command.run().await,
             Command::History(command) => command.run().await,
+            Command::Replay(command) => command.run(),
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,
@@ -167,7 +170,8 @@ async fn pruned(client: &Client, text: &str) -> Result<Option<String>, CliError>
 pub(crate) struct StoreArgs {
     /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
     ///
-    /// Without it, `.towpath/store.db` beside the flow file, or the nearest one from the current folder upwards.
+    /// Without it, `.towpath/store.db` beside the flow file, or the nearest one from the current folder upwards. On PostgreSQL the
+    /// tables are in the schema `towpath`, or in that of `?schema=NAME`.
     #[arg(long, value_name = "URL", env = "TOWPATH_STORE", hide_env_values = true)]
     store: Option<String>,
 }
@@ -175,6 +179,11 @@ pub(crate) struct StoreArgs {
 impl StoreArgs {
     fn found(&self) -> Result<Location, CliError> {
         Location::found(self.store.as_deref())
+    }
+
+    /// For a command that makes the store that is named if it is not there.
+    fn found_or_made(&self) -> Result<Location, CliError> {
+        self.store.as_deref().map_or_else(|| Location::found(None), |named| Ok(Location::named(named)))
     }
 }
 

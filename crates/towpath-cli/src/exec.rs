@@ -7,6 +7,7 @@ pub(crate) mod http;
 mod output;
 mod parents;
 mod redact;
+mod redirect;
 mod text;
 
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ pub struct Scope {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Box<RawValue>>,
     /// The variable `each`: of a job that is done for an element of a list, the element.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     pub each: Option<Box<RawValue>>,
 }
 
@@ -166,6 +166,11 @@ pub fn check_expression(text: &str) -> Result<(), String> {
 /// A limit of time in whole microseconds.
 pub fn limit_us(limit: Duration) -> u64 {
     u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// An element that is null is one.
+fn even_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -242,6 +242,23 @@ impl NewJob {
                 });
             }
         }
+        if self.rules.timeout_us == Some(0) {
+            return Err(Refusal::Invalid {
+                problem: format!("job {} has a timeout of 0, which ends each attempt at once: leave it out", self.id),
+            });
+        }
+        if let Due::After(delay) = self.due
+            && delay > limits::DELAY_MAX
+        {
+            return Err(Refusal::Invalid {
+                problem: format!(
+                    "job {} is put off by {} days, at most {} are allowed",
+                    self.id,
+                    delay.as_secs() / 86_400,
+                    limits::DELAY_MAX.as_secs() / 86_400
+                ),
+            });
+        }
         if self.rules.retry.attempts_max == 0 || self.rules.crash_limit == 0 {
             return Err(Refusal::Invalid {
                 problem: format!("job {}: attempts and crash limit are at least 1", self.id),
@@ -296,5 +313,16 @@ mod tests {
         full.headers.insert("x".into(), "y".repeat(left + 1));
         full.carry(&carried);
         assert_eq!(full.headers.len(), 1);
+    }
+
+    #[test]
+    fn a_timeout_of_nothing_and_a_delay_of_ages_are_refused() {
+        let job = || NewJob::new(JobId::from_bytes([1; 16]), Kind::from_stored("k"));
+        let mut hasty = job();
+        hasty.rules.timeout_us = Some(0);
+        assert!(hasty.check().unwrap_err().to_string().contains("has a timeout of 0"));
+        assert!(job().due(Due::After(limits::DELAY_MAX)).check().is_ok());
+        let late = job().due(Due::After(Duration::MAX)).check().unwrap_err().to_string();
+        assert!(late.contains("at most 36525 are allowed"), "{late}");
     }
 }

@@ -105,6 +105,8 @@ pub const BEHIND_MAX: usize = 100_000;
 pub const GRAPH_ATTEMPTS_MAX: u32 = 1_000;
 /// Retries that one look for interrupted ones finds at most.
 pub const RETRIES_LOOK_MAX: u32 = 100;
+/// The longest delay of a job, a hundred years: a longer one is a mistake.
+pub const DELAY_MAX: Duration = Duration::from_secs(36_525 * 86_400);
 /// Stopped graphs that one look lists at most.
 pub const STOPS_LOOK_MAX: u32 = 100;
 /// Nodes of a stopped graph that one transaction settles at most.

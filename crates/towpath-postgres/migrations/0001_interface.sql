@@ -66,8 +66,11 @@ begin
     raise exception 'on_conflict is existing, reject or replace, not %', quote_literal(on_conflict)
       using errcode = 'invalid_parameter_value';
   end if;
-  if cardinality(tags) > 32 or exists (select 1 from unnest(tags) as t where octet_length(t) > 128) then
-    raise exception 'at most 32 tags of 128 bytes are allowed' using errcode = 'program_limit_exceeded';
+  if cardinality(tags) > 32
+    or exists (select 1 from unnest(tags) as t where octet_length(t) not between 1 and 128 or t ~ '[[:cntrl:]]')
+  then
+    raise exception 'at most 32 tags are allowed, each of 1 to 128 bytes without control characters'
+      using errcode = 'program_limit_exceeded';
   end if;
   if headers is not null and (jsonb_typeof(headers) <> 'object' or octet_length(headers::text) > 4096
     or exists (select 1 from jsonb_each(headers) as h where jsonb_typeof(h.value) <> 'string'))

@@ -4,6 +4,7 @@
 //! relies on nothing that a server's session keeps, so it works through a transaction pooler; NOTIFY and LISTEN only
 //! make it faster. It refuses nothing that the contract allows, and it has no policy of its own.
 
+mod address;
 mod append;
 mod apply;
 mod blob;

@@ -23,19 +23,7 @@ pub(crate) enum Pooler {
     Unsaid,
 }
 
-const OPTIONS: [(&str, Pooler); 2] = [("pooler=transaction", Pooler::Transaction), ("pooler=none", Pooler::None)];
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Takes our own option out of a URL, or out of a list of `key=value`.
-pub(crate) fn taken_from(url: &str) -> (String, Pooler) {
-    for (option, pooler) in OPTIONS {
-        let Some((before, after)) = url.split_once(option) else { continue };
-        let before =
-            before.strip_suffix(['?', '&', ' ']).map_or(before, |kept| if after.is_empty() { kept } else { before });
-        return (format!("{before}{}", after.trim_start_matches(['&', ' '])), pooler);
-    }
-    (url.to_owned(), Pooler::Unsaid)
-}
 
 /// Whether every host of the configuration is seen to be the server itself. One connection of its own per host.
 pub(crate) async fn is_direct(config: &Config) -> bool {
@@ -93,28 +81,13 @@ where
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_option_is_taken_out_wherever_it_stands() {
-        for (given, left) in [
-            ("postgres://h/d?pooler=transaction", "postgres://h/d"),
-            ("postgres://h/d?pooler=transaction&a=b", "postgres://h/d?a=b"),
-            ("postgres://h/d?a=b&pooler=transaction", "postgres://h/d?a=b"),
-            ("host=h pooler=transaction", "host=h"),
-        ] {
-            assert_eq!(taken_from(given), (left.to_owned(), Pooler::Transaction));
-            let none = given.replace("transaction", "none");
-            assert_eq!(taken_from(&none), (left.to_owned(), Pooler::None));
-        }
-        assert_eq!(taken_from("postgres://h/d"), ("postgres://h/d".to_owned(), Pooler::Unsaid));
-    }
-
     #[tokio::test]
     async fn the_throwaway_cluster_is_seen_as_what_it_is() {
         let Ok(url) = std::env::var("TOWPATH_TEST_POSTGRES") else {
             eprintln!("LEFT OUT: PostgreSQL, because TOWPATH_TEST_POSTGRES names no cluster");
             return;
         };
-        let config: Config = taken_from(&url).0.parse().unwrap();
+        let config: Config = crate::address::Address::of(&url).url.parse().unwrap();
         let through_pooler = std::env::var_os("TOWPATH_TEST_POOLER").is_some();
         assert_eq!(is_direct(&config).await, !through_pooler);
     }

@@ -22,6 +22,7 @@ use towpath_core::{
 };
 use uuid::Uuid;
 
+use crate::address::Address;
 use crate::care::{self, Care};
 use crate::combine::{self, Combine};
 use crate::error::{Fault, in_full};
@@ -31,8 +32,7 @@ use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
 use crate::session::{Link, Pause, Server, Session};
 use crate::{
-    apply, content, enqueue, extend, migrate, note, pooler, prune, read, rescue, retry, schedule, signal, tally,
-    transact, turn,
+    apply, content, enqueue, extend, migrate, note, prune, read, rescue, retry, schedule, signal, tally, transact, turn,
 };
 
 /// How a store uses its database.
@@ -96,13 +96,16 @@ const GONE_MIN: u64 = 5_000;
 const VACUUM_EVERY: Duration = Duration::from_secs(4);
 
 impl PostgresStore {
-    /// Takes a URL such as `postgres://user@host/database` or a list of `key=value`. Connects with the first verb.
+    /// Takes a URL such as `postgres://user@host/database` or a list of `key=value`. Two options are ours: `schema=NAME`, which goes
+    /// before that of the options, and `pooler=transaction` or `pooler=none`, where it cannot be seen whether there is one. Connects
+    /// with the first verb.
     ///
     /// # Errors
     /// [`StoreErrorKind::Invalid`] for a URL or a schema that cannot be: correct it.
     pub fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let invalid = |message: String| StoreError::new(StoreErrorKind::Invalid, "connect", message);
-        let schema = options.schema;
+        let Address { url, pooler, schema } = Address::of(url);
+        let schema = schema.unwrap_or(options.schema);
         if schema.is_empty()
             || schema.len() > 63
             || schema.contains(['\'', '"', '\\', '.'])
@@ -112,7 +115,6 @@ impl PostgresStore {
                 "{schema:?} cannot be a schema: use 1 to 63 bytes without quotes, backslashes or dots"
             )));
         }
-        let (url, pooler) = pooler::taken_from(url);
         let mut config: Config = url
             .parse()
             .map_err(|e| invalid(format!("the URL of PostgreSQL cannot be read: {}", in_full(&e))).because(e))?;

@@ -99,7 +99,7 @@ impl<J> fmt::Debug for JobHandle<J> {
 
 impl Client {
     /// Opens the store at an address, such as `sqlite:app.db` or `postgres://ann@db/app`, and brings its schema up
-    /// to date.
+    /// to date. On PostgreSQL the tables are in the schema `towpath`, or in another: `postgres://ann@db/app?schema=queue`.
     ///
     /// # Errors
     /// The address is not understood, or the store cannot be opened; the error says what to do.

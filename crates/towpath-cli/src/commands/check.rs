@@ -34,16 +34,23 @@ pub(crate) struct Check {
 impl Check {
     pub(super) fn run(self) -> Result<u8, CliError> {
         let given = Given { missing: Missing::Null, ..self.params.given()? };
-        let flow = read_flow(&self.file)?.parse(&given, &self.limits.limits())?;
+        let flow = match read_flow(&self.file)?.parse(&given, &self.limits.limits()) {
+            Err(problems) if self.json => {
+                say::json(&json!({ "problems": problems.to_json() }))?;
+                return Ok(exit::USAGE);
+            }
+            flow => flow?,
+        };
         let edges: usize = flow.nodes.iter().map(|node| node.after.len()).sum();
         let undos = flow.nodes.iter().filter(|node| node.guards.is_some()).count();
         let nodes = flow.nodes.len() - undos;
         // Each is a node of its own in the graph, before the node that it is of.
         let conditions = flow.nodes.iter().filter(|node| node.guard.is_some()).count();
         if self.json {
-            let counts =
-                json!({ "name": flow.name, "nodes": nodes, "edges": edges, "conditions": conditions, "undos": undos });
-            say::json(&counts)?;
+            let (name, problems): (_, [(); 0]) = (&flow.name, []);
+            say::json(&json!({
+                "name": name, "nodes": nodes, "edges": edges, "conditions": conditions, "undos": undos, "problems": problems
+            }))?;
         } else {
             let some = |count: usize, one: &str, many: &str| match count {
                 0 => String::new(),

@@ -9,7 +9,7 @@ use crate::{exit, say};
 
 /// Bring a store's schema to this version
 ///
-/// Every command that opens a store does so by itself; this one does nothing else.
+/// Every command that opens a store does so by itself; this one does nothing else. A store that is named and not there is made.
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub(crate) struct Migrate {
 
 impl Migrate {
     pub(super) async fn run(self) -> Result<u8, CliError> {
-        let location = self.view.store.found()?;
+        let location = self.view.store.found_or_made()?;
         let client = location.open().await?;
         let migration = client.store().migrate().await?;
         if self.view.json {

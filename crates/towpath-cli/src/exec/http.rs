@@ -1,7 +1,7 @@
 //! A call of a flow: one request to a server, and what its answer means.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use ureq::http::{HeaderName, HeaderValue, Request, Response};
 use ureq::{Agent, Body};
 
 use super::redact::Redactor;
+use super::redirect::{self, Next};
 use super::text::{Text, Texts};
 use super::{Success, stopped, storable};
 
@@ -67,7 +68,10 @@ impl Http {
             answer = sent => answer.map_err(|e| Failure::new(format!("the call was stopped: {e}")))?,
             why = cx.cancelled() => return Err(stopped(why)),
         };
-        let answer = answer.map_err(|e| failed(&e, &shown, &redactor))?;
+        let answer = answer.map_err(|e| match e {
+            Unsent::Broken(e) => failed(&e, &shown, &redactor),
+            Unsent::Refused(why) => Failure::permanent(storable(&format!("{shown}: {why}"), 1_000)),
+        })?;
         conclude(answer, &expect, &shown, &redactor)
     }
 
@@ -99,15 +103,39 @@ impl Http {
     }
 }
 
-fn send(prepared: Prepared) -> Result<Answer, ureq::Error> {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(prepared.timeout))
-        .max_redirects(REDIRECTS_MAX)
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .build();
-    let agent = Agent::new_with_config(config);
-    let mut response: Response<Body> = agent.run(prepared.request)?;
+/// Why there is no answer.
+enum Unsent {
+    Broken(ureq::Error),
+    Refused(String),
+}
+
+impl From<ureq::Error> for Unsent {
+    fn from(error: ureq::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Sends a request, and on to where its answers say, within one limit of time.
+fn send(prepared: Prepared) -> Result<Answer, Unsent> {
+    let Prepared { mut request, timeout, redactor, .. } = prepared;
+    let until = Instant::now() + timeout;
+    let mut redirects = 0;
+    let mut response: Response<Body> = loop {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))))
+            .max_redirects(0)
+            .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let response = Agent::new_with_config(config).run(request.clone())?;
+        match redirect::next(&request, response.status(), response.headers(), &redactor) {
+            Next::Answer => break response,
+            Next::Refused(why) => return Err(Unsent::Refused(why)),
+            Next::Request(_) if redirects == REDIRECTS_MAX => return Err(ureq::Error::TooManyRedirects.into()),
+            Next::Request(next) => request = *next,
+        }
+        redirects += 1;
+    };
     let seconds = response.headers().get("retry-after").and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
     let body = response.body_mut().with_config().limit(limits::PAYLOAD_BYTES_MAX as u64 + 1).read_to_vec()?;
     Ok(Answer { status: response.status().as_u16(), retry_after: seconds.map(Duration::from_secs), body })

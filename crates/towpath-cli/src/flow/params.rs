@@ -153,7 +153,8 @@ impl Param {
                 let problem = Problem::new(format!("`--set {name}={text}` is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));
             }
-            return read;
+            // With one in its place nothing else is said to be wrong because of it.
+            return Some(read.or_else(|| self.default.clone()).unwrap_or_else(|| self.kind.blank()));
         }
         if let Some(value) = given.input.get(name) {
             if !self.kind.takes(value) {
@@ -179,6 +180,16 @@ impl Kind {
             Self::Number => "a number",
             Self::Flag => "true or false",
             Self::Json => "JSON",
+        }
+    }
+
+    /// A value of this kind.
+    fn blank(self) -> Value {
+        match self {
+            Self::Text => Value::from(""),
+            Self::Number => Value::from(0),
+            Self::Flag => Value::from(false),
+            Self::Json => Value::Null,
         }
     }
 

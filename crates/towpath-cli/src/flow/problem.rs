@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use serde_json::{Value, json};
 
 /// One thing wrong with a flow file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,29 @@ impl FlowProblems {
                 None => report,
             }
         })
+    }
+}
+
+impl FlowProblems {
+    /// The problems as programs read them, in the order of the files. Lines and columns count from 1, columns in characters.
+    pub(crate) fn to_json(&self) -> Vec<Value> {
+        let line = |problem: &Problem| {
+            let source = self.sources.get(problem.source);
+            let place = problem.labels.first().zip(source).map(|((span, _), source)| {
+                let before = source.text.get(..span.start).unwrap_or(&source.text);
+                let line = before.matches('\n').count() + 1;
+                let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+                (line, column)
+            });
+            json!({
+                "problem": problem.message,
+                "help": problem.help,
+                "file": source.map(|source| &source.name),
+                "line": place.map(|(line, _)| line),
+                "column": place.map(|(_, column)| column),
+            })
+        };
+        self.problems.iter().map(line).collect()
     }
 }
 

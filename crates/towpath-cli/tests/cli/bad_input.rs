@@ -285,3 +285,23 @@ fn usage_errors_end_with_two() {
     assert_eq!(folder.run(&["walk"]).code, 2);
     assert_eq!(folder.run(&["job", "seven"]).code, 2);
 }
+
+#[test]
+fn problems_of_a_flow_are_told_to_programs_too_each_once() {
+    let folder = Folder::with_flow(
+        "[params]\ncount = 1\n[node.a]\nexec = [\"echo\", { from = \"string(params.count)\" }]\n[node.b]\nafter = [\"x\"]\nexec = [\"true\"]\n",
+    );
+    let ran = folder.run(&["check", "flow.toml", "--json", "--set", "count=many"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (2, ""));
+    let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let problems = told["problems"].as_array().unwrap();
+    let said: Vec<_> = problems.iter().map(|p| (p["problem"].as_str().unwrap(), p["line"].as_u64())).collect();
+    assert_eq!(
+        said,
+        [("`--set count=many` is not a number", Some(2)), ("node `b` waits for `x`, which is not there", Some(6))],
+        "{told}"
+    );
+    assert_eq!(problems[1]["column"], 10);
+    let right = folder.run(&["check", "flow.toml", "--json"]);
+    assert_eq!(right.code, 2, "x is still unknown");
+}

@@ -182,3 +182,27 @@ timer = "1s"
         assert!(ran.stderr.contains(said), "{said}\n{}", ran.stderr);
     }
 }
+
+#[test]
+fn an_element_that_is_null_is_an_element() {
+    let folder = Folder::with_flow(
+        r#"
+[node.list]
+exec = ["echo", '[null, 1]']
+
+[node.each]
+after = ["list"]
+each = "outputs.list"
+exec = ["cat"]
+
+[node.said]
+after = ["list"]
+each = "outputs.list"
+exec = ["echo", { from = "each == null ? '\"none\"' : '\"some\"'" }]
+"#,
+    );
+    let ran = folder.run(&["run", "flow.toml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(output(&folder, "each"), serde_json::json!([null, 1]));
+    assert_eq!(output(&folder, "said"), serde_json::json!(["none", "some"]));
+}

@@ -353,3 +353,43 @@ fn the_guide_names_every_key() {
         }
     }
 }
+
+#[test]
+fn a_secret_is_not_sent_on_to_another_host() {
+    let folder = folder();
+    let other = Server::start(|_, _| answer("200 OK", r#"{"ok":true}"#));
+    let to = other.url.clone();
+    let server = Server::start(move |_, request| {
+        let location = if request.starts_with("POST /on ") { "/here".to_owned() } else { format!("{to}/there") };
+        let status = if request.starts_with("GET") { "302 Found" } else { "307 Temporary Redirect" };
+        format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    });
+    folder.write(
+        "flow.toml",
+        &format!(
+            r#"
+            name = "on"
+            [node.read]
+            http = {{ url = "{0}/read", headers = {{ X-Key = {{ secret = {{ env = "MY_TOKEN" }} }}, X-Plain = "p" }} }}
+            [node.write]
+            http = {{ url = "{0}/on", method = "POST", body = {{ secret = {{ env = "MY_TOKEN" }} }} }}
+            "#,
+            server.url
+        ),
+    );
+    let mut command = folder.towpath(&["run", "flow.toml"]);
+    let ran = crate::Ran::from(command.env("MY_TOKEN", "hunter2").output().unwrap());
+    assert!(ran.stdout.contains("which holds a secret"), "{}{}", ran.stdout, ran.stderr);
+    let (first, second) = (server.asked(), other.asked());
+    assert!(
+        first.iter().any(|request| request.starts_with("POST /here ") && request.ends_with("hunter2")),
+        "{first:?}"
+    );
+    assert!(first.iter().any(|request| request.starts_with("GET /read ") && request.contains("hunter2")), "{first:?}");
+    assert_eq!(second.len(), 1, "{second:?}");
+    assert!(
+        second[0].starts_with("GET /there ") && second[0].to_ascii_lowercase().contains("x-plain: p"),
+        "{second:?}"
+    );
+    assert!(!second[0].contains("hunter2"), "{second:?}");
+}

@@ -95,3 +95,15 @@ fn the_shapes_of_stored_graphs_and_files_are_compared() {
     let gone = folder.run(&["graph", "diff", "0197a0b0-0000-7000-8000-000000000009", &example()]);
     assert_eq!(gone.code, 2, "{}", gone.stderr);
 }
+
+#[test]
+fn a_store_that_is_named_is_made_by_what_writes_to_it() {
+    let folder = Folder::new();
+    let store = format!("sqlite:{}", folder.file("made.db").display());
+    assert_eq!(folder.run(&["jobs", "--store", &store]).code, 2, "to look at it, it must be there");
+    let ran = folder.run(&["graph", "enqueue", "--store", &store, &example()]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let other = format!("sqlite:{}", folder.file("other.db").display());
+    assert_eq!(folder.run(&["migrate", "--store", &other]).code, 0);
+    assert!(folder.file("other.db").exists());
+}

@@ -228,6 +228,14 @@ async fn a_trigger_enqueues_by_sql_and_its_refusal_is_an_error_of_the_insert() {
     let later = ask(&by_sql).await.unwrap();
     let line = client.inspect().job(later.into()).await.unwrap().unwrap().line;
     assert!(line.due.is_some() && line.state == State::Ready);
+    for tags in ["array['']", "array[E'a\\nb']", "array[repeat('x', 129)]", "array_fill('x'::text, array[33])"] {
+        let refused = ask(&format!("select {schema}.enqueue('ship', '9', tags => {tags})")).await.unwrap_err();
+        let refused = refused.as_db_error().unwrap().message().to_owned();
+        assert!(refused.starts_with("at most 32 tags are allowed, each of 1 to 128 bytes"), "{tags}: {refused}");
+    }
+    let by_tag = towpath::inspect::JobFilter { tags: vec!["sql".into()], ..Default::default() };
+    let found = client.inspect().jobs(by_tag, towpath::inspect::Page::default()).await.unwrap();
+    assert_eq!(found.len(), 2, "what a trigger enqueues is found by its tags");
     let kept = ask(&format!("select {schema}.enqueue('{}.end')", "towpath")).await.unwrap_err();
     assert!(kept.as_db_error().unwrap().message().contains("is kept for the product"));
     let worker = worker(client);

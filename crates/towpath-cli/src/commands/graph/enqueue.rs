@@ -32,7 +32,7 @@ impl EnqueueGraph {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let graph = Graph::from_json_within(&read(&self.file)?, &self.limits.limits())
             .map_err(|invalid| CliError::graph(&self.file, &invalid))?;
-        let location = self.view.store.found()?;
+        let location = self.view.store.found_or_made()?;
         let client = self.limits.apply(location.open().await?)?;
         let name = graph.name().clone();
         let handle = graph.enqueue(&client).await.map_err(|error| match error {
