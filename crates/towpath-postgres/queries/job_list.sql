@@ -4,7 +4,7 @@
 -- Returns key, id, kind, queue, priority, state, due (us), attempt, failures, crashes, graph (id), node, enqueued_at,
 -- started_at, ended_at (us), version, parked, by key, descending. No locks.
 -- Index: job (key), ended (job), running (job), later (job), blocked (job), node (job), ready (lane, turnout, seq),
--- ready (job), lane (lane), graph (graph), stop (graph).
+-- ready (job), lane (lane), lane (queue, kind, version), graph (graph), stop (graph).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
   s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
 from towpath.job j
