@@ -17,6 +17,7 @@ mod journal;
 mod json;
 mod migrate;
 mod queues;
+mod replay;
 mod requeue;
 mod restart;
 mod resume;
@@ -77,6 +78,7 @@ enum Command {
     Update(update::UpdateCommand),
     Stream(stream::StreamCommand),
     History(history::HistoryCommand),
+    Replay(replay::Replay),
     Audit(audit::Audit),
     Schema(schema::Schema),
     Serve(serve::Serve),
@@ -114,6 +116,7 @@ impl Cli {
             Command::Update(command) => command.run().await,
             Command::Stream(command) => command.run().await,
             Command::History(command) => command.run().await,
+            Command::Replay(command) => command.run(),
             Command::Audit(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Serve(command) => command.run().await,

@@ -33,6 +33,7 @@ mod run;
 mod shell;
 
 pub use harness::{Harness, Performed, TestClock};
-pub use replays::assert_replays;
+pub(crate) use replays::replay;
+pub use replays::{assert_replays, replay_builtin};
 pub use run::{RunHarness, TestRun};
 pub use towpath_core::replay::{Entry, History, Unfit};

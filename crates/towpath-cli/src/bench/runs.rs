@@ -42,8 +42,19 @@ async fn echo(cx: Cx<'_>, count: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Waits for one signal, with a history of so many steps.
+const ECHO_LATE: Durable<u64, (), Failure> = Durable::new("echo-late", 1, HOUR, &echo_late);
+async fn echo_late(cx: Cx<'_>, steps: u64) -> Result<(), Failure> {
+    for part in cx.join_all((0..steps).map(|n| cx.step(NOOP, &n))).await {
+        part?;
+    }
+    cx.publish(&steps);
+    cx.signal(PING).await;
+    Ok(())
+}
+
 fn worker(subject: &Subject) -> Result<WorkerHandle> {
-    Worker::builder(&subject.client).durable(STEPS).durable(ECHO).start().into_diagnostic()
+    Worker::builder(&subject.client).durable(STEPS).durable(ECHO_LATE).durable(ECHO).start().into_diagnostic()
 }
 
 async fn warm(subject: &Subject) -> Result<()> {
@@ -134,6 +145,36 @@ pub(crate) async fn signal_roundtrip(place: &Place) -> Result<Figure> {
     worker.shutdown().await;
     subject.remove().await?;
     Ok(Figure::new("signal_roundtrip_p50", percentile(&mut times, 0.5), "ms", TIMES as usize)
+        .with("ms_beside_commits", percentile(&mut beside, 0.5)))
+}
+
+/// The same of runs that are rebuilt from a thousand entries for it.
+pub(crate) async fn late_signal_roundtrip(place: &Place) -> Result<Figure> {
+    const TIMES: u64 = 30;
+    const STEPS: u64 = 1_000;
+    let subject = place.fresh().await?;
+    let worker = worker(&subject)?;
+    warm(&subject).await?;
+    let (mut times, mut beside) = (Vec::new(), Vec::new());
+    for n in 0..TIMES {
+        let id = format!("late-{n}");
+        let run = subject.client.start(ECHO_LATE, &id, &STEPS).await.into_diagnostic()?;
+        while subject.client.published::<u64>(&id).await.into_diagnostic()?.is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let (_, time_before) = subject.commits();
+        let started = Instant::now();
+        subject.client.signal(&id, PING, &n).await.into_diagnostic()?;
+        subject.client.result(&run).await.into_diagnostic()?;
+        let took = started.elapsed();
+        times.push(millis(took));
+        let (_, time_after) = subject.commits();
+        beside.push(millis(took.saturating_sub(time_after.saturating_sub(time_before))));
+    }
+    worker.shutdown().await;
+    subject.remove().await?;
+    Ok(Figure::new("signal_roundtrip_1k_p50", percentile(&mut times, 0.5), "ms", TIMES as usize)
         .with("ms_beside_commits", percentile(&mut beside, 0.5)))
 }
 

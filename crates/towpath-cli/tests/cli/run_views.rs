@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use towpath::testing::{History, assert_replays};
-use towpath::{Client, Cx, Durable, Failure, Signal, Step, StepCx, Stream, Update, Worker, WorkerHandle};
+use towpath::{
+    Client, Context, Cx, Durable, Failure, GraphEnd, Job, Signal, Step, StepCx, Stream, Update, Worker, WorkerHandle,
+};
 
 use crate::{Folder, wait_until};
 
@@ -291,4 +293,53 @@ async fn a_run_is_forked_and_retried() {
     assert!(folder.run(&["audit"]).stdout.contains("retry run"));
     assert_eq!(folder.run(&["retry", "o-1", "--from", "a"]).code, 2, "a run has no nodes");
     worker.shutdown().await;
+}
+
+/// What towpath itself runs as durable functions: a wait, a list, a graph in a graph.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_of_towpaths_own_functions_is_replayed() {
+    let folder = Folder { store: Some("sqlite:s.db".into()), ..Folder::new() };
+    let client = Client::open(&format!("sqlite:{}", folder.file("s.db").display())).await.unwrap();
+    let double = |job: Double, _: Context| async move { Ok::<u32, Failure>(2 * job.0) };
+    let worker = Worker::builder(&client).handle(double).durable(ORDER).start().unwrap();
+    let graph = r#"{ "name": "g", "input": [1, 2, 3], "nodes": [
+        { "name": "wait", "signal": "go" },
+        { "name": "list", "map": { "over": "input", "each": { "kind": "double" } } },
+        { "name": "inner", "input_from": "outputs.list", "after": "list",
+          "graph": { "name": "i", "nodes": [{ "name": "one", "kind": "double", "input": 7 }] } } ] }"#;
+    let graph = client.enqueue_graph_json(graph).await.unwrap();
+    folder.run(&["signal", &format!("{}/wait", graph.id()), "go", "7"]);
+    assert_eq!(graph.wait(&client).await.unwrap(), GraphEnd::Succeeded);
+    let mut files = Vec::new();
+    for node in ["wait", "list", "inner"] {
+        let history = folder.run(&["history", &format!("{}/{node}", graph.id())]).stdout;
+        std::fs::write(folder.file(&format!("{node}.jsonl")), &history).unwrap();
+        files.push(format!("{node}.jsonl"));
+    }
+    let all = folder.run(&[&["replay"][..], &files.iter().map(String::as_str).collect::<Vec<_>>()].concat());
+    assert_eq!((all.code, all.stdout.matches(" goes on: ").count()), (0, 3), "{}{}", all.stdout, all.stderr);
+    // An operation that this build would not ask for.
+    let list = std::fs::read_to_string(folder.file("list.jsonl")).unwrap();
+    let other = list.replacen("\"kind\":\"step\",\"name\":\"", "\"kind\":\"step\",\"name\":\"no-", 1);
+    assert_ne!(list, other);
+    std::fs::write(folder.file("list.jsonl"), other).unwrap();
+    let other = folder.run(&["replay", "wait.jsonl", "list.jsonl"]);
+    assert_eq!(other.code, 1, "{}{}", other.stdout, other.stderr);
+    assert!(other.stdout.contains("does not replay: the code and the journal disagree"), "{}", other.stdout);
+    let order = client.start(ORDER, "o-1", &"tea".to_owned()).signal(PAID, &7).await.unwrap();
+    client.result(&order).await.unwrap();
+    std::fs::write(folder.file("order.jsonl"), folder.run(&["history", "o-1"]).stdout).unwrap();
+    for file in ["order.jsonl", "nowhere.jsonl", "s.db"] {
+        let refused = folder.run(&["replay", file]);
+        assert_eq!(refused.code, 2, "{file}: {}{}", refused.stdout, refused.stderr);
+    }
+    worker.shutdown().await;
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Double(u32);
+
+impl Job for Double {
+    const KIND: &'static str = "double";
+    type Output = u32;
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, Outcome};
+use crate::id::JobId;
 
 /// A run as it can be replayed without a store.
 #[derive(Clone, Debug)]
@@ -24,6 +25,10 @@ pub struct HistoryHeader {
     pub version: u16,
     /// The run's id.
     pub run: String,
+    /// The job that it is, and the chapter that this is: a function may look at both.
+    pub job: JobId,
+    /// From 1.
+    pub chapter: u32,
     /// What its random numbers come from.
     pub seed: u64,
     /// What it was started with.
@@ -73,6 +78,8 @@ mod tests {
             function: "order".into(),
             version: 2,
             run: "o-1".into(),
+            job: JobId::from_bytes([7; 16]),
+            chapter: 3,
             seed: u64::MAX,
             input: Outcome::of(&("tea", 3)).unwrap(),
         };

@@ -56,6 +56,8 @@ fn header(detail: &JobDetail, run: &RunLine) -> Result<HistoryHeader, Error> {
         function: detail.line.kind.to_string(),
         version: detail.line.version,
         run: run.id.to_string(),
+        job: detail.line.id,
+        chapter: run.chapter,
         seed: seed_of(detail.line.id, run.chapter),
         input,
     })

@@ -64,6 +64,8 @@ pub(super) struct Shell<'p> {
     waiting: BTreeMap<(Timestamp, Pos), AtWork>,
     commits_at: Vec<usize>,
     commits: usize,
+    /// The steps of a chapter whose outcomes are in so many lines of its journal.
+    recorded: (u32, usize, HashSet<Pos>),
     began: BTreeMap<String, u32>,
     crash_at: Option<usize>,
     chapter: u32,
@@ -100,6 +102,8 @@ impl<'p> Shell<'p> {
             function: function.name().into(),
             version: function.version(),
             run: "test".into(),
+            job: JOB,
+            chapter: 1,
             seed: plan.seed,
             input: input.clone(),
         };
@@ -122,6 +126,7 @@ impl<'p> Shell<'p> {
             commits_at: Vec::new(),
             commits: 0,
             began: BTreeMap::new(),
+            recorded: (1, 0, HashSet::new()),
             crash_at: plan.crash_at,
             chapter: 1,
             earlier: Vec::new(),
@@ -355,6 +360,20 @@ impl<'p> Shell<'p> {
         self.plan.stubs.contains_key(&*step.ident.name)
     }
 
+    /// A step is begun. Whatever crashed before, one whose outcome is in the journal never is.
+    fn begin(&mut self, pos: Pos, name: &str) {
+        let chapter = self.chapter;
+        if self.recorded.0 != chapter {
+            self.recorded = (chapter, 0, HashSet::new());
+        }
+        let (_, known, done) = &mut self.recorded;
+        let new = self.journal.get(*known..).unwrap_or_default();
+        done.extend(new.iter().filter_map(|line| if let Entry::Done { pos, .. } = line { Some(*pos) } else { None }));
+        *known = self.journal.len();
+        assert!(!done.contains(&pos), "step {name} at {pos} is begun, and its outcome is recorded");
+        *self.began.entry(name.to_owned()).or_default() += 1;
+    }
+
     /// Does a transactional step of the memory's; it is a commit of its own. Answers whether the run lives.
     fn transact(&mut self, pos: Pos, live: &mut Live<RunEnd>) -> bool {
         let Some(mut step) = self.at_work.remove(&pos) else { return true };
@@ -363,7 +382,7 @@ impl<'p> Shell<'p> {
             self.die();
             return false;
         }
-        *self.began.entry(name.clone()).or_default() += 1;
+        self.begin(pos, &name);
         step.failures += 1;
         let verdict = Arc::new(Mutex::new(None));
         let (told, work, failures) = (Arc::clone(&verdict), Arc::clone(&step.work), step.failures);
@@ -407,7 +426,7 @@ impl<'p> Shell<'p> {
 
     async fn finish(&mut self, pos: Pos) -> Option<(Pos, Timestamp, Outcome)> {
         let mut step = self.at_work.remove(&pos)?;
-        *self.began.entry(step.ident.name.to_string()).or_default() += 1;
+        self.begin(pos, &step.ident.name);
         let attempted = match self.plan.stubs.get(&*step.ident.name) {
             Some(stub) => step.work.stubbed(stub),
             None => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use towpath::testing::RunHarness;
+use towpath::testing::{History, RunHarness, assert_replays};
 use towpath::{Client, Cx, Durable, Failure, RunError, Signal, Step, StepCx, Worker, WorkerHandle};
 
 use crate::stores::{Subject, on_every_store};
@@ -13,6 +13,7 @@ on_every_store!(
     signals_of_one_chapter_are_there_in_the_next,
     an_error_of_a_later_chapter_is_the_runs,
     another_function_is_no_next_chapter,
+    the_history_of_a_later_chapter_replays,
 );
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -51,8 +52,29 @@ async fn stray(cx: Cx<'_>, n: u64) -> Result<u64, Failure> {
     cx.continue_as_new(COUNT, &Count { sum: n, left: 0 }).await
 }
 
+/// What it asks for depends on its chapter.
+const NUMBERED: Durable<u64, u64, Failure> = Durable::new("numbered", 1, MINUTE, &numbered);
+async fn numbered(cx: Cx<'_>, n: u64) -> Result<u64, Failure> {
+    let sum = cx.step(ADD, &(n, u64::from(cx.chapter()))).await?;
+    if cx.chapter() < 3 {
+        return cx.continue_as_new(NUMBERED, &sum).await;
+    }
+    Ok(sum)
+}
+
+async fn the_history_of_a_later_chapter_replays(subject: Subject) {
+    let client = &subject.client;
+    let worker = worker(client);
+    let run = client.start(NUMBERED, "numbered", &0).await.unwrap();
+    assert_eq!(client.result(&run).await.unwrap(), 6);
+    let history = client.history("numbered").await.unwrap().unwrap();
+    assert_eq!((history.header.chapter, history.header.job), (3, run.job()));
+    assert_replays(NUMBERED, &History::from_json_lines(&history.to_json_lines()).unwrap());
+    worker.shutdown().await;
+}
+
 fn worker(client: &Client) -> WorkerHandle {
-    Worker::builder(client).durable(COUNT).durable(STRAY).start().unwrap()
+    Worker::builder(client).durable(NUMBERED).durable(COUNT).durable(STRAY).start().unwrap()
 }
 
 async fn a_run_goes_on_in_chapters(subject: Subject) {
