@@ -279,7 +279,7 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
             session.run(Query::JobListTagged, which).await?
         }
         _ if graph.is_some() => {
-            session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?
+            session.run(Query::JobListOfGraph, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?
         }
         Some(State::Ended(end)) if end != End::Succeeded => {
             let code = end.code();
@@ -295,7 +295,7 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
             session.run(Query::JobListLive, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
         }
         _ if is_run => session.run(Query::JobListRuns, &[&page.after, &limit, &wanted, &queue, &kind]).await?,
-        _ => session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?,
+        _ => session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind]).await?,
     };
     rows.iter().map(job_line).collect()
 }

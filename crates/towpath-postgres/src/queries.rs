@@ -155,7 +155,8 @@ queries! {
     InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY, INT8_ARRAY);
     InsertUndos = "insert_undos" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY);
     JobDetail = "job_detail" (UUID);
-    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
+    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT);
+    JobListOfGraph = "job_list_of_graph" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
     JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
     JobListTagged = "job_list_tagged" (INT8, INT4, INT2, TEXT, TEXT, TEXT, TEXT_ARRAY, BOOL, UUID);
     MarkList = "mark_list" (UUID);
