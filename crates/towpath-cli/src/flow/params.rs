@@ -158,7 +158,8 @@ impl Param {
         }
         if let Some(value) = given.input.get(name) {
             // One that is not known yet is passed on as null.
-            if !self.kind.takes(value) && !(given.missing == Missing::Null && value.is_null()) {
+            let is_unknown = given.missing == Missing::Null && value.is_null();
+            if !is_unknown && !self.kind.takes(value) {
                 let problem =
                     Problem::new(format!("the input gives `{name}` a value that is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));
