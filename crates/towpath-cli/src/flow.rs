@@ -130,7 +130,8 @@ impl FlowFile {
                 node.scope.params.clone_from(&values);
             }
             let above = vec![self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
-            include::Expand { sources: &mut sources, above }.expand(&mut drafts, 0);
+            let missing = given.missing;
+            include::Expand { sources: &mut sources, above, missing }.expand(&mut drafts, 0, &values);
             drafts
         });
         let result = drafts.and_then(|drafts| check::check(drafts, self.folder(), limits));

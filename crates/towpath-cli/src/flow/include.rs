@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toml::de::DeTable;
 
 use super::node::{DraftEdge, undo_name};
-use super::params::{self, Given};
+use super::params::{self, Given, Missing, Values};
 use super::problem::{Problem, Source};
 use super::read::{self, Drafts, Place, in_order, wrong_type};
 
@@ -20,7 +21,7 @@ pub(super) struct DraftInclude {
     file_span: Range<usize>,
     /// What its first nodes wait for.
     after: Vec<DraftEdge>,
-    params: serde_json::Map<String, serde_json::Value>,
+    params: serde_json::Map<String, Value>,
 }
 
 /// The fields of an include.
@@ -84,11 +85,13 @@ pub(super) struct Expand<'a> {
     pub(super) sources: &'a mut Vec<Source>,
     /// The files above, by their real path: none includes itself.
     pub(super) above: Vec<PathBuf>,
+    /// What becomes of parameters without a value.
+    pub(super) missing: Missing,
 }
 
 impl Expand<'_> {
-    /// Expands all includes of the drafts, which stand in this source.
-    pub(super) fn expand(&mut self, drafts: &mut Drafts, source: usize) {
+    /// Expands all includes of the drafts, which stand in this source and have these parameters.
+    pub(super) fn expand(&mut self, drafts: &mut Drafts, source: usize, outer: &Values) {
         let mut lasts: HashMap<String, Vec<String>> = HashMap::new();
         for include in std::mem::take(&mut drafts.includes) {
             if drafts.nodes.iter().any(|node| node.name == include.name) {
@@ -97,7 +100,7 @@ impl Expand<'_> {
                 drafts.problems.push(problem.in_source(source));
                 continue;
             }
-            match self.included(&include, source) {
+            match self.included(&include, source, outer) {
                 Ok(mut inner) => {
                     drafts.problems.append(&mut inner.problems);
                     lasts.insert(include.name.clone(), last(&include.name, &inner));
@@ -113,7 +116,7 @@ impl Expand<'_> {
     }
 
     /// The drafts of an included file.
-    fn included(&mut self, include: &DraftInclude, source: usize) -> Result<Drafts, Problem> {
+    fn included(&mut self, include: &DraftInclude, source: usize, outer: &Values) -> Result<Drafts, Problem> {
         let cannot = |label: String| {
             let problem = Problem::new(format!("the flow of `{}` cannot be included", include.name));
             problem.at(include.file_span.clone(), label)
@@ -135,8 +138,9 @@ impl Expand<'_> {
             Err(problems) => Drafts { problems, ..Drafts::default() },
         };
         drafts.problems = of_file(std::mem::take(&mut drafts.problems));
-        let given = Given { input: include.params.clone(), ..Given::default() };
         let mut wrong = Vec::new();
+        let input = passed_on(&include.params, outer, &mut wrong);
+        let given = Given { input, missing: self.missing, ..Given::default() };
         let values = params::values(&drafts.params, &given, &mut wrong);
         // What is missing is mended where it is included.
         let mend = |mut problem: Problem| {
@@ -150,10 +154,36 @@ impl Expand<'_> {
             node.scope.params.clone_from(&values);
         }
         self.above.push(path);
-        self.expand(&mut drafts, at);
+        self.expand(&mut drafts, at, &values);
         self.above.pop();
         Ok(drafts)
     }
+}
+
+/// The parameters of an include. `{ from = "params.NAME" }` is the value of a parameter of the flow around it.
+fn passed_on(
+    params: &serde_json::Map<String, Value>,
+    outer: &Values,
+    problems: &mut Vec<Problem>,
+) -> serde_json::Map<String, Value> {
+    let mut input = serde_json::Map::new();
+    for (name, value) in params {
+        let from = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("from"));
+        let Some(param) = from.and_then(Value::as_str).and_then(|from| from.strip_prefix("params.")) else {
+            input.insert(name.clone(), value.clone());
+            continue;
+        };
+        match outer.get(param).map(|raw| serde_json::from_str(raw.get())) {
+            Some(Ok(value)) => drop(input.insert(name.clone(), value)),
+            _ => {
+                let problem = Problem::new(format!("`{name}` is to be `params.{param}`, which is not there"));
+                let all = "declare it in the [params] of the flow that includes it";
+                problems.push(problem.did_you_mean(param, outer.keys().map(String::as_str), all));
+                input.insert(name.clone(), Value::Null);
+            }
+        }
+    }
+    input
 }
 
 /// The nodes of an included flow that no other of it waits for.

@@ -157,7 +157,9 @@ impl Param {
             return Some(read.or_else(|| self.default.clone()).unwrap_or_else(|| self.kind.blank()));
         }
         if let Some(value) = given.input.get(name) {
-            if !self.kind.takes(value) {
+            // One that is not known yet is passed on as null.
+            let is_unknown = given.missing == Missing::Null && value.is_null();
+            if !is_unknown && !self.kind.takes(value) {
                 let problem =
                     Problem::new(format!("the input gives `{name}` a value that is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));

@@ -393,3 +393,30 @@ fn a_secret_is_not_sent_on_to_another_host() {
     );
     assert!(!second[0].contains("hunter2"), "{second:?}");
 }
+
+#[test]
+fn a_parameter_is_passed_on_to_an_included_flow() {
+    let folder = Folder::with_flow(
+        r#"
+[params]
+files = { type = "text" }
+[include.a]
+file = "part.toml"
+params = { pattern = { from = "params.files" }, more = { from = "2026-01-01" } }
+"#,
+    );
+    let part = "[params]\npattern = { type = \"text\" }\nmore = { type = \"json\" }\n\
+        [include.b]\nfile = \"inner.toml\"\nparams = { deep = { from = \"params.pattern\" } }\n\
+        [node.say]\nexec = [\"echo\", { from = \"'\\\"' + params.pattern + params.more.from + '\\\"'\" }]\n";
+    folder.write("part.toml", part);
+    let inner = "[params]\ndeep = { type = \"text\" }\n[node.say]\nexec = [\"echo\", { from = \"'\\\"' + params.deep + '\\\"'\" }]\n";
+    folder.write("inner.toml", inner);
+    assert_eq!(folder.run(&["check", "flow.toml"]).code, 0, "a value that is not known yet is none that is wrong");
+    let ran = folder.run(&["run", "flow.toml", "--set", "files=*.rs"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(job_of(&folder, "a.say")["output"], "*.rs2026-01-01");
+    assert_eq!(job_of(&folder, "a.b.say")["output"], "*.rs");
+    folder.write("part.toml", &part.replace("params.pattern\" } }", "params.patern\" } }"));
+    let refused = folder.run(&["check", "flow.toml"]).stderr;
+    assert!(refused.contains("which is not there") && refused.contains("`pattern`"), "{refused}");
+}
