@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use futures_util::StreamExt;
 use towpath::core::tally::{Counted, Record, Tally};
 use towpath::{Client, Kind, Queue};
 use towpath_web::WebOptions;
@@ -124,6 +125,18 @@ async fn a_page_that_has_not_changed_is_not_sent_again() {
     assert_eq!(site.send(look()).await.status, 304);
     client.enqueue(&Nobody { big: 1 }).await.unwrap();
     assert_eq!(site.send(look()).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_written_as_a_page_begins_to_listen_is_told() {
+    let client = stores::memory().client;
+    let site = Site::new(&client, WebOptions::default());
+    let mut news = site.stream("/live").await;
+    assert!(news.next().await.unwrap().unwrap().ends_with(b": hello\n\n"));
+    client.enqueue(&Nobody { big: 1 }).await.unwrap();
+    // Well before the comment that a quiet line brings.
+    let told = tokio::time::timeout(Duration::from_secs(15), news.next()).await.expect("it is told of nothing");
+    assert_eq!(&told.unwrap().unwrap()[..], b"event: changed\ndata:\n\n");
 }
 
 #[tokio::test]

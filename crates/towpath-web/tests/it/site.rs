@@ -73,6 +73,12 @@ impl Site {
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
+    /// The pieces of an answer that does not end.
+    pub(crate) async fn stream(&self, path: &str) -> axum::body::BodyDataStream {
+        let request = Request::get(path).header("host", "localhost").body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap().into_body().into_data_stream()
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.ask(Method::GET, path, None).await
     }
