@@ -16,6 +16,10 @@ const AXE: &str = "TOWPATH_TEST_AXE";
 /// Where tests find the program that makes up requests to the API.
 const SCHEMATHESIS: &str = "TOWPATH_TEST_SCHEMATHESIS";
 
+/// Where tests find psql, and a Python that has psycopg.
+const PSQL: &str = "TOWPATH_TEST_PSQL";
+const PYTHON: &str = "TOWPATH_TEST_PYTHON";
+
 /// What properties are drawn from: the same each time, so that a red run is red again; a soak draws anew.
 const PROPTEST: &str = "PROPTEST_RNG_SEED";
 
@@ -40,6 +44,8 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
     let mut given = vec![(POSTGRES, url.as_str()), (CHROMIUM, chromium.as_str()), (PROPTEST, drawn.as_str())];
     let schemathesis = tools::schemathesis()?.display().to_string();
     given.push((SCHEMATHESIS, schemathesis.as_str()));
+    let (psql, python) = (bin.join("psql").display().to_string(), tools::psycopg()?.display().to_string());
+    given.extend([(PSQL, psql.as_str()), (PYTHON, python.as_str())]);
     given.extend(axe.as_deref().map(|axe| (AXE, axe)));
     cargo(&args, &given)?;
     if names.is_empty() {
@@ -49,7 +55,7 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
         let args = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "-E", THROUGH_POOLER];
         cargo(&args, &[(POSTGRES, &through), (POOLER, "transaction")])?;
         cargo(&["test", "--workspace", "--all-features", "--doc"], &[(POSTGRES, &url)])?;
-        beside::run_all()?;
+        beside::run_all(&url)?;
     }
     match cluster.deadlocks() {
         0 => Ok(()),

@@ -67,26 +67,39 @@ pub(crate) fn axe() -> Option<PathBuf> {
     script.exists().then_some(script)
 }
 
-/// The program that makes up requests from the API's description, in an environment of Python's of its own.
+/// The program that makes up requests from the API's description.
 pub(crate) fn schemathesis() -> Result<PathBuf, String> {
-    let folder = target().join("schemathesis");
-    let program = folder.join("bin/schemathesis");
-    if !program.exists() {
-        eprintln!("+ pip install schemathesis=={SCHEMATHESIS}");
-        let wanted = format!("schemathesis=={SCHEMATHESIS}");
+    Ok(python("schemathesis", &format!("schemathesis=={SCHEMATHESIS}"))?.with_file_name("schemathesis"))
+}
+
+/// A fixed seed makes the same requests only in the same version.
+const SCHEMATHESIS: &str = "4.32.5";
+
+/// A Python that speaks with PostgreSQL.
+pub(crate) fn psycopg() -> Result<PathBuf, String> {
+    python("psycopg", "psycopg[binary]==3.3.9")
+}
+
+/// The interpreter of an environment of Python's that holds one package.
+fn python(name: &str, package: &str) -> Result<PathBuf, String> {
+    let folder = target().join(name);
+    let program = folder.join("bin/python");
+    let is_there = |program: &Path| {
+        let import = format!("import {name}");
+        program.exists() && output(Command::new(program).args(["-c", &import])).is_ok()
+    };
+    if !is_there(&program) {
+        eprintln!("+ pip install {package}");
         let made = output(Command::new("python3").args(["-m", "venv"]).arg(&folder));
         if made.is_err() {
             // Debian keeps what makes one in a package of its own.
             install("python3-venv")?;
             output(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         }
-        output(Command::new(folder.join("bin/python")).args(["-m", "pip", "install", "--quiet", &wanted]))?;
+        output(Command::new(&program).args(["-m", "pip", "install", "--quiet", package]))?;
     }
     Ok(program)
 }
-
-/// A fixed seed makes the same requests only in the same version.
-const SCHEMATHESIS: &str = "4.32.5";
 
 /// Where cargo puts what it builds.
 fn target() -> PathBuf {

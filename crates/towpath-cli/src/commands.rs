@@ -42,7 +42,7 @@ use towpath::core::RunId;
 use towpath::{Client, GraphId, GraphLimits, JobId};
 
 use crate::error::CliError;
-use crate::flow::{Given, is_of_flow};
+use crate::flow::{Given, flow_of};
 use crate::location::Location;
 use crate::words;
 
@@ -302,8 +302,9 @@ impl ActorArgs {
 /// Says how a flow goes on that was put back, since only `towpath` runs it.
 async fn tell_of_resume(client: &Client, graph: GraphId, store_option: &str) -> Result<(), CliError> {
     let detail = client.inspect().graph(graph).await?;
-    if detail.is_some_and(|detail| detail.nodes.iter().any(|node| is_of_flow(&node.queue))) {
-        crate::say::line(format_args!("carry on with: towpath resume{store_option} {graph}"));
+    let flow = detail.and_then(|detail| detail.nodes.iter().find_map(|node| flow_of(&node.queue)));
+    if let Some(flow) = flow {
+        crate::say::line(format_args!("carry on with: towpath resume{store_option} {flow}"));
     }
     Ok(())
 }

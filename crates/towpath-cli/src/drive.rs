@@ -15,6 +15,7 @@ use crate::flow::queue_of;
 use crate::group::Groups;
 use crate::progress::{NodeEnd, Progress};
 use crate::summary;
+use crate::waits::Waits;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) queues: Vec<(String, u16)>,
     /// What to add to a command of this binary so that it finds the store.
     pub(crate) store_option: String,
+    /// What was told of nodes that wait for somebody.
+    pub(crate) waits: Waits,
     pub(crate) start: Start,
 }
 
@@ -53,7 +56,7 @@ impl Drive<'_> {
     ///
     /// # Errors
     /// The store cannot be used at all. While it only does not answer, this waits and says so.
-    pub(crate) async fn run(self) -> Result<Outcome, CliError> {
+    pub(crate) async fn run(mut self) -> Result<Outcome, CliError> {
         let (mut signals, since) = (Signals::listen()?, Instant::now());
         let detail = self.client.inspect().graph(self.graph).await?;
         let detail =
@@ -89,6 +92,9 @@ impl Drive<'_> {
                 _ = tick.tick() => {
                     board.look(None).await?;
                     board.follow(self.graph).await?;
+                    // Trouble was told by the look, and this is looked for again.
+                    let waits = self.waits.inside(self.client).await.unwrap_or_default();
+                    waits.iter().for_each(|line| board.progress.note(line));
                 }
             }
         };

@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use towpath::core::GraphRetry;
-use towpath::core::builtin::{Scope, Wait};
+use towpath::core::builtin::{self, Scope, Wait};
 use towpath::{Condition, Due, GraphLimits, GraphName, Label, NodeName, Payload, RetryPolicy};
 
 use crate::exec::{Exec, Http};
 use node::Each;
 use problem::Source;
 
-pub(crate) use graph::{FlowSource, is_of_flow, queue_of, queues_of};
+pub(crate) use graph::{FlowSource, flow_of, queue_of, queues_of};
 pub(crate) use params::{Given, Missing};
 pub(crate) use problem::FlowProblems;
 pub(crate) use program::find_program;
@@ -52,6 +52,8 @@ pub(crate) struct Node {
     pub(crate) name: NodeName,
     pub(crate) does: Does,
     pub(crate) after: Vec<(NodeName, Condition)>,
+    /// How many of those it waits for, if not for all.
+    pub(crate) at_least: Option<u32>,
     /// Of an undo, the node that it guards.
     pub(crate) guards: Option<NodeName>,
     /// Without this it is skipped.
@@ -71,9 +73,19 @@ pub(crate) struct Node {
 pub(crate) enum Does {
     Exec(Exec),
     Http(Http),
+    Flow(Box<Held>),
     Branches(Vec<(Label, String)>),
     Signal(Wait),
     Timer(Due),
+}
+
+/// Another flow that a node runs.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) file: PathBuf,
+    pub(crate) flow: Flow,
+    /// Its parameters that are known when it is started.
+    pub(crate) given: BTreeMap<String, builtin::Given>,
 }
 
 impl Does {
@@ -82,6 +94,7 @@ impl Does {
         let payload = match self {
             Self::Exec(exec) => Payload::json(exec),
             Self::Http(http) => Payload::json(http),
+            Self::Flow(held) => return held.bytes(),
             Self::Branches(_) | Self::Signal(_) | Self::Timer(_) => return 0,
         };
         payload.map_or(0, |payload| payload.bytes.len())
@@ -127,7 +140,7 @@ impl FlowFile {
         let drafts = read::read(&self.text, &default_name, self.folder()).map(|mut drafts| {
             let values = params::values(&drafts.params, given, &mut drafts.problems);
             for node in &mut drafts.nodes {
-                node.scope.params.clone_from(&values);
+                values.put_into(&mut node.scope);
             }
             let above = vec![self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
             let missing = given.missing;

@@ -108,15 +108,28 @@ impl Location {
         Groups::in_folder(self.groups.clone())
     }
 
-    /// The address without what may be a password.
+    /// The address without its password.
     pub(crate) fn shown(&self) -> String {
-        match self.url.rsplit_once('@') {
-            // A path may hold such a character.
-            Some((_, host)) if self.file.is_none() => {
-                let scheme = self.url.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
-                format!("{scheme}…@{host}")
+        if self.file.is_some() {
+            // A path may hold any of the characters.
+            return self.url.clone();
+        }
+        let url = match self.url.rsplit_once('@') {
+            Some((before, host)) => match before.split_once("://") {
+                Some((scheme, user)) => match user.split_once(':') {
+                    Some((user, _)) => format!("{scheme}://{user}:…@{host}"),
+                    None => self.url.clone(),
+                },
+                None => format!("…@{host}"),
+            },
+            None => self.url.clone(),
+        };
+        match url.split_once("password=") {
+            Some((before, rest)) => {
+                let after = rest.find(['&', ' ']).map_or("", |end| &rest[end..]);
+                format!("{before}password=…{after}")
             }
-            _ => self.url.clone(),
+            None => url,
         }
     }
 
@@ -124,8 +137,14 @@ impl Location {
     pub(crate) fn option(&self) -> String {
         let by_rule = Self::found(None).ok().and_then(|l| l.file).and_then(|f| std::path::absolute(f).ok());
         let mine = self.file.as_ref().and_then(|f| std::path::absolute(f).ok());
-        if mine.is_some() && by_rule == mine { String::new() } else { format!(" --store {}", self.shown()) }
+        if mine.is_some() && by_rule == mine { String::new() } else { format!(" --store {}", quoted(&self.shown())) }
     }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:@=+,%…".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 fn is_postgres(url: &str) -> bool {
@@ -166,7 +185,12 @@ mod tests {
         assert_eq!(Location::named("sqlite:///data/app.db").file, file.file);
         let server = Location::named("postgres://ann:secret@db/app");
         assert!(server.groups.ends_with("towpath/db_app.groups"));
-        assert_eq!(server.shown(), "postgres://…@db/app");
+        assert_eq!(server.shown(), "postgres://ann:…@db/app");
+        let user = Location::named("postgres://ann@db/app?schema=x");
+        assert_eq!((user.shown(), user.option()), (user.url.clone(), format!(" --store '{}'", user.url)));
+        let late = Location::named("postgres://db/app?password=secret&schema=it's");
+        assert_eq!(late.shown(), "postgres://db/app?password=…&schema=it's");
+        assert_eq!(late.option(), " --store 'postgres://db/app?password=…&schema=it'\\''s'");
         assert_eq!(Location::named("postgres//ann:secret@db/app").shown(), "…@db/app");
         assert_eq!(Location::named("sqlite:a@b.db").shown(), "sqlite:a@b.db");
     }

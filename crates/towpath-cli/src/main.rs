@@ -17,6 +17,7 @@ mod say;
 mod served;
 mod summary;
 mod table;
+mod waits;
 mod words;
 
 use std::io::IsTerminal;

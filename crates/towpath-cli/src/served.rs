@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use towpath::core::Incarnation;
 use towpath::core::State;
 use towpath::core::store::{JobFilter, JobLine, Page, Versions, WorkerLine};
-use towpath::{Client, GraphId, Job as _, Kind, Queue, Timestamp};
+use towpath::{Client, Job as _, Kind, Queue, Timestamp};
 
 use crate::error::CliError;
 use crate::exec::Exec;
-use crate::flow::is_of_flow;
+use crate::flow::flow_of;
 use crate::{say, words};
 
 /// The workers of a store at one moment.
@@ -80,21 +80,20 @@ impl Served {
 
     /// Says what nobody takes, a line for each queue and kind, with the remedy.
     pub(crate) fn tell(&self, jobs: &[JobLine], store_option: &str) {
-        let mut groups: BTreeMap<Unserved<'_>, (Lack, usize, Option<GraphId>)> = BTreeMap::new();
+        let mut groups: BTreeMap<Unserved<'_>, (Lack, usize)> = BTreeMap::new();
         for line in jobs {
             if let Some(lack) = self.lack_of(line) {
-                let graph = line.node.as_ref().map(|n| n.graph);
-                groups.entry((&line.queue, &line.kind, line.version)).or_insert((lack, 0, graph)).1 += 1;
+                groups.entry((&line.queue, &line.kind, line.version)).or_insert((lack, 0)).1 += 1;
             }
         }
         if !groups.is_empty() {
             say::remark("");
         }
-        for ((queue, kind, version), (lack, count, graph)) in groups {
+        for ((queue, kind, version), (lack, count)) in groups {
             let of = if matches!(lack, Lack::Version(_)) { format!(" v{version}") } else { String::new() };
             let what = if kind.as_str() == Exec::KIND { "ready command" } else { "ready node" };
             let jobs = format!("{} of kind {kind}{of}", words::count(count, "ready job", "ready jobs"));
-            match graph.filter(|_| is_of_flow(queue)) {
+            match flow_of(queue) {
                 Some(graph) => say::remark(format_args!(
                     "nobody runs {}: carry on with `towpath resume{store_option} {graph}`",
                     words::count(count, what, &format!("{what}s"))

@@ -480,7 +480,7 @@ impl RandomScript {
 
     fn question(&mut self) -> Command {
         let text = match self.chance.below(25) {
-            0 => ["queues", "versions"][self.chance.below(2)].into(),
+            0 => ["queues", "versions", "patches"][self.chance.below(3)].into(),
             1 => "workers".into(),
             2 => "peers".into(),
             3 => match self.chance.below(3) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use towpath_core::store::{
     Ancestor, AttemptLine, AuditLine, Census, Claimed, Counters, EdgeLine, Ended, Entry, GraphDetail, GraphLine, Head,
-    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PauseLine, Peer, ProgressLine, QueueLine, RunHead, RunLine,
-    Shown, StateCounts, StreamHead, StreamLine, Tombstone, Undecided, Upstream, VersionLine, Versions, WorkerLine,
+    InboxLine, JobDetail, JobLine, NodeLine, NodeRef, PatchLine, PauseLine, Peer, ProgressLine, QueueLine, RunHead,
+    RunLine, Shown, StateCounts, StreamHead, StreamLine, Tombstone, Undecided, Upstream, VersionLine, Versions,
+    WorkerLine,
 };
 use towpath_core::{
     Codec, Count, End, GraphRules, Guarded, JobRules, Kind, NodeCounters, Payload, RetryPolicy, Role, SkipKind, State,
@@ -246,6 +247,16 @@ impl Say<'_> {
             .end()
     }
 
+    pub(crate) fn patch(&self, line: &PatchLine) -> String {
+        Line::new("patch")
+            .word(format!("{}@{} {}", line.kind, line.version, line.patch))
+            .pair("runs", line.runs)
+            .pair("first", self.at(line.first))
+            .pair("others", line.others)
+            .maybe("oldest", line.oldest_other.map(|at| self.at(at)))
+            .end()
+    }
+
     /// A line of a stream.
     pub(crate) fn stream_line(&self, line: &StreamLine) -> String {
         Line::new("line").word(line.number.to_string()).word(payload(&line.payload)).pair("at", self.at(line.at)).end()
@@ -401,6 +412,7 @@ impl Say<'_> {
         counters(line, node.counters)
             .maybe("due", self.at_maybe(node.due))
             .word(if node.parked { "parked" } else { "" })
+            .maybe("enqueued", (node.enqueued_at != graph.created_at).then(|| self.at(node.enqueued_at)))
             .maybe("started", self.at_maybe(node.started_at))
             .maybe("ended", self.at_maybe(node.ended_at))
             .maybe("cause", node.cause.as_ref().map(|c| quoted(&c.to_string())))

@@ -7,8 +7,8 @@
 mod nested;
 
 pub use nested::{
-    Come, Each, EachJob, GRAPH, INNER_PLACE, Inner, MAP, Map, Nested, OnFailure, Progress, check_concurrency,
-    element_graph, element_job, element_label, element_name, held_by, inner_graph,
+    Come, Each, EachJob, GRAPH, Given, INNER_PLACE, Inner, MAP, Map, Nested, OnFailure, ParamType, Progress,
+    check_concurrency, element_graph, element_job, element_label, element_name, held_by, inner_graph, with_params,
 };
 
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,10 @@ pub struct Scope {
     /// The variable `params`: values as JSON, byte by byte.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Box<RawValue>>,
+    /// Further parameters, and the field of `params` in the graph's input that each is: they were not known when the node was
+    /// written.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<String, String>,
     /// The variable `each`: of a job that is done for an element of a list, the element.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     pub each: Option<Box<RawValue>>,
@@ -72,7 +76,12 @@ pub struct Scope {
 impl Scope {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.prefix.is_empty() && self.params.is_empty() && self.each.is_none()
+        self.prefix.is_empty() && self.params.is_empty() && self.given.is_empty() && self.each.is_none()
+    }
+
+    /// Whether there is a parameter of this name.
+    pub fn has_param(&self, name: &str) -> bool {
+        self.params.contains_key(name) || self.given.contains_key(name)
     }
 }
 

@@ -41,8 +41,8 @@ pub use extend::{Beat, BeatReply, HostId, Intent, Rescue, RescueReply, Rescued, 
 pub use hint::{Hint, HintStream, Hints};
 pub use inspect::{
     AttemptLine, AuditLine, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect, JobDetail,
-    JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine, StateCounts, StopLine, TagLine,
-    TagQuery, TallyLine, TallyQuery, VersionLine, WorkerLine,
+    JobFilter, JobLine, JobShape, NodeLine, Page, PatchLine, PauseLine, QueueLine, RunLine, StateCounts, StopLine,
+    TagLine, TagQuery, TallyLine, TallyQuery, VersionLine, WorkerLine,
 };
 pub use migrate::{MIN_BINARY, Migration, SCHEMA_VERSION, SchemaState};
 pub use note::{Mark, MarkLine, Note, Noted, ProgressLine};

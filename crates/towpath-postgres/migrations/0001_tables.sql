@@ -223,6 +223,8 @@ create table towpath.entry (
   bytes bytea not null,
   primary key (run, chapter, seq)
 );
+-- Lines that say that a patch is in: they begin so.
+create index entry_patched on towpath.entry (run) where substring(bytes from 1 for 11) = '\x7b2270617463686564223a'::bytea;
 
 -- What runs show to their clients. `name` is empty for what a run publishes; `seq` is 0, but for lines of streams, which count
 -- from 1.
@@ -409,9 +411,10 @@ create table towpath.audit (
   actor text not null,
   reason text not null,
   action text not null,
-  target text not null,
+  target text collate "C" not null,
   outcome text not null
 );
+create index audit_target on towpath.audit (target, key);
 
 -- The advisory lock of a run's id, as its second number; the first is the oid of `run`, so that schemas do not meet. They
 -- are few, since a server has room for so many locks only; runs that share one only wait a moment for nothing.

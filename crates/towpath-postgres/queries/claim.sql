@@ -7,7 +7,8 @@
 -- $13 bigint[] from seq, $14 int[] up to turnout, not included.
 -- Goes on in `claim_hold`, which says what it returns.
 -- Locks: the ready rows; locked ones are skipped.
--- Index: lane (queue, kind, version), ready (lane, turnout, seq).
+-- Index: lane (queue, kind, version), ready (lane, turnout, seq), job (key), stop (graph), graph (graph), node (job),
+-- run (job).
 with served as materialized (
   select min(s.place) as place, l.lane
   from unnest($6::int[], $7::text[], $8::text[], $15::int[], $9::int[]) as s(place, queue, kind, oldest, newest)
@@ -39,4 +40,17 @@ with served as materialized (
   delete from towpath.ready where ctid = any(array(select tid from picked))
 ), rest as (
   select lane from picked where false
+), found as materialized (
+  select p.*,
+    case when s.reason in (0, 3) and n.role & (case s.reason when 3 then 80 else 16 end) <> 0 then null else s.reason end
+      as reason,
+    j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run, g.id as of_graph, n.name, n.role
+  from picked p
+  join towpath.job j on j.key = p.job
+  left join towpath.stop s on s.graph = j.graph
+    -- A run that has begun obeys a cancel, or a failure beside it, with its handler.
+    and (s.reason not in (0, 3) or not exists (
+      select 1 from towpath.run u where u.job = j.key and u.entries > 0))
+  left join towpath.graph g on g.graph = j.graph
+  left join towpath.node n on n.job = case when j.graph is not null then p.job end
 ),

@@ -3,17 +3,21 @@
 -- $1 to $15 as for `claim`; $16 bigint[] jobs (keys) that are free now, as their nodes say already. They arrive behind all that is there.
 -- Goes on in `claim_hold`, which says what it returns.
 -- Locks: the ready rows; locked ones are skipped.
--- Index: job (key), node (job), lane (queue, kind, version), ready (lane, turnout, seq).
+-- Index: job (key), node (job), graph (graph), lane (queue, kind, version), ready (lane, turnout, seq), stop (graph),
+-- run (job).
 with freed as materialized (
+  -- All that is said of them comes from here, read once.
   select j.key as job, j.lane, -j.priority::int as turnout, nextval('towpath.key') as seq,
-    coalesce($1::bigint + j.delay_us, j.due_at, $1::bigint) as due
-  from towpath.job j where j.key = any($16::bigint[])
+    coalesce($1::bigint + j.delay_us, j.due_at, $1::bigint) as due, n.attempt,
+    j.id, j.rules, j.deadline, j.graph, j.codec, j.input, j.headers, j.enqueued_at, j.run, g.id as of_graph, n.name, n.role
+  from towpath.job j
+  join towpath.node n on n.job = j.key
+  join towpath.graph g on g.graph = j.graph
+  where j.key = any($16::bigint[])
   order by j.key
-), released as materialized (
-  select f.*, n.attempt from freed f join towpath.node n on n.job = f.job
 ), wait as (
   insert into towpath.later (job, due, lane, turnout, attempt, failures, crashes)
-  select job, due, lane, turnout, attempt, 0, 0 from released where due > $1::bigint
+  select job, due, lane, turnout, attempt, 0, 0 from freed where due > $1::bigint
 ), served as materialized (
   select min(s.place) as place, l.lane
   from unnest($6::int[], $7::text[], $8::text[], $15::int[], $9::int[]) as s(place, queue, kind, oldest, newest)
@@ -26,7 +30,8 @@ with freed as materialized (
   left join unnest($11::int[], $12::int[], $13::bigint[], $14::int[]) as r(lane, from_turnout, from_seq, to_turnout)
     on r.lane = s.lane
 ), candidate as materialized (
-  select r.place, c.*
+  select r.place, c.*, null as id, null as rules, null as deadline, null as graph, null as codec, null as input,
+    null as headers, null as enqueued_at, null as run, null as of_graph, null as name, null as role
   from reach r cross join lateral (
     select h.ctid as tid, h.lane, h.turnout, h.seq, h.job, h.attempt, h.failures, h.crashes
     from towpath.ready h
@@ -36,8 +41,9 @@ with freed as materialized (
     for update skip locked
   ) c
   union all
-  select s.place, null, f.lane, f.turnout, f.seq, f.job, f.attempt, 0, 0
-  from released f left join served s on s.lane = f.lane
+  select s.place, null, f.lane, f.turnout, f.seq, f.job, f.attempt, 0, 0, f.id, f.rules, f.deadline, f.graph, f.codec, f.input,
+    f.headers, f.enqueued_at, f.run, f.of_graph, f.name, f.role
+  from freed f left join served s on s.lane = f.lane
   where f.due <= $1::bigint
 ), placed as materialized (
   -- In the order in which they are given; what a queue may not give comes last.
@@ -55,4 +61,21 @@ with freed as materialized (
   select lane, turnout, seq, job, attempt, failures, crashes from placed where tid is null and not is_taken
 ), rest as (
   select distinct lane from placed where tid is null and not is_taken
+), found as materialized (
+  -- What was freed is in no graph that is stopped.
+  select p.job, p.idx, p.place, p.lane, p.turnout, p.seq, p.attempt, p.failures, p.crashes,
+    case when s.reason in (0, 3) and n.role & (case s.reason when 3 then 80 else 16 end) <> 0 then null else s.reason end
+      as reason,
+    coalesce(p.id, j.id) as id, coalesce(p.rules, j.rules) as rules, coalesce(p.deadline, j.deadline) as deadline,
+    coalesce(p.graph, j.graph) as graph, coalesce(p.codec, j.codec) as codec, coalesce(p.input, j.input) as input,
+    coalesce(p.headers, j.headers) as headers, coalesce(p.enqueued_at, j.enqueued_at) as enqueued_at,
+    coalesce(p.run, j.run) as run, coalesce(p.of_graph, g.id) as of_graph, coalesce(p.name, n.name) as name,
+    coalesce(p.role, n.role) as role
+  from picked p
+  left join towpath.job j on j.key = case when p.tid is not null then p.job end
+  left join towpath.stop s on s.graph = j.graph
+    and (s.reason not in (0, 3) or not exists (
+      select 1 from towpath.run u where u.job = j.key and u.entries > 0))
+  left join towpath.graph g on g.graph = j.graph
+  left join towpath.node n on n.job = case when j.graph is not null then p.job end
 ),

@@ -1,6 +1,6 @@
 -- Jobs, newest first.
 -- $1 bigint only before this key (null for the start), $2 int limit; filters, null for all: $3 smallint state (place in
--- State::ALL), $4 text queue, $5 text kind.
+-- State::ALL), $4 text queue, $5 text kind; $6 bigint only keys above this.
 -- Returns key, id, kind, queue, priority, state, due (us), attempt, failures, crashes, graph (id), node, enqueued_at,
 -- started_at, ended_at (us), version, parked, by key, descending. No locks.
 -- Index: job (key), ended (job), running (job), later (job), blocked (job), node (job), ready (lane, turnout, seq),
@@ -17,7 +17,7 @@ cross join lateral (
 join towpath.lane l on l.lane = s.lane
 left join towpath.graph g on g.graph = s.graph
 left join towpath.stop h on h.graph = s.graph and h.reason = 2
-where ($1::bigint is null or j.key < $1::bigint) and h.graph is null and l.kind <> concat('towpath', '.end')
+where ($1::bigint is null or j.key < $1::bigint) and j.key > $6::bigint and h.graph is null and l.kind <> concat('towpath', '.end')
   and ($4::text is null and $5::text is null or j.lane = any (array(
     select n.lane from towpath.lane n where ($4::text is null or n.queue = $4::text) and ($5::text is null or n.kind = $5::text)
   )))

@@ -1,5 +1,5 @@
 -- Jobs that run, are blocked, or are ready, newest first, from the small tables in which those stand.
--- $1 to $5 as in job_list, with the state set, $6 bool runs only.
+-- $1 to $5 as in job_list, with the state set, $6 bool runs only, $7 bigint only keys above this.
 -- Returns what job_list returns. Reads the tables of that state whole, and else only what it returns. No locks.
 -- Index: run (job), job (key), ended (job), running (job), later (job), blocked (job), node (job),
 -- ready (lane, turnout, seq), ready (job), lane (lane), graph (graph), stop (graph).
@@ -11,7 +11,7 @@ with live as (
   union all select job, lane from towpath.ready where $3::smallint = 1
 ), part as materialized (
   select x.job from live x join towpath.lane n on n.lane = x.lane
-  where ($1::bigint is null or x.job < $1::bigint)
+  where ($1::bigint is null or x.job < $1::bigint) and x.job > $7::bigint
     and ($4::text is null or n.queue = $4::text)
     and ($5::text is null or n.kind = $5::text)
     and (not $6::boolean or exists (select from towpath.run u where u.job = x.job))

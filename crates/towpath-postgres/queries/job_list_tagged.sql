@@ -1,6 +1,7 @@
 -- Jobs with tags, newest first. Each job of the first tag is looked at by itself, in the order of the index, until there are
 -- enough.
--- $1 to $5 as in job_list, $6 text a tag, $7 text[] all that are asked for, $8 bool runs only, $9 uuid graph (or null).
+-- $1 to $5 as in job_list, $6 text a tag, $7 text[] all that are asked for, $8 bool runs only, $9 uuid graph (or null), $10 bigint only keys
+-- above this.
 -- Returns what job_list returns. No locks.
 -- Index: tag (tag, job), tag (job, tag), run (job), job (key), ended (job), running (job), later (job), blocked (job), node (job),
 -- ready (lane, turnout, seq), ready (job), lane (lane), graph (graph), stop (graph).
@@ -15,7 +16,7 @@ cross join lateral (
 join towpath.lane l on l.lane = s.lane
 left join towpath.graph g on g.graph = s.graph
 left join towpath.stop h on h.graph = s.graph and h.reason = 2
-where x.tag = $6::text and ($1::bigint is null or x.job < $1::bigint)
+where x.tag = $6::text and ($1::bigint is null or x.job < $1::bigint) and x.job > $10::bigint
   and ($3::smallint is null or s.state = $3::smallint)
   and not exists (
     select from unnest($7::text[]) as w(tag)

@@ -1,5 +1,5 @@
 -- Nodes that wait for their parents, newest first: those of graphs that have not ended.
--- $1 to $5 as in job_list, with the state set, $6 bool runs only.
+-- $1 to $5 as in job_list, with the state set, $6 bool runs only, $7 bigint only keys above this.
 -- Returns what job_list returns. Reads the nodes of all open graphs, and else only what it returns. No locks.
 -- Index: graph (graph), node (graph, name), run (job), job (key), ended (job), running (job), later (job), blocked (job),
 -- node (job), ready (lane, turnout, seq), ready (job), lane (lane), stop (graph).
@@ -10,7 +10,7 @@ with part as materialized (
   join towpath.job j on j.key = n.job
   join towpath.lane a on a.lane = j.lane
   where o."end" is null and n.phase < 2 and a.kind <> concat('towpath', '.end')
-    and ($1::bigint is null or n.job < $1::bigint)
+    and ($1::bigint is null or n.job < $1::bigint) and n.job > $7::bigint
     and ($4::text is null or a.queue = $4::text)
     and ($5::text is null or a.kind = $5::text)
     and (not $6::boolean or exists (select from towpath.run u where u.job = n.job))

@@ -1,21 +1,32 @@
--- How much work of each kind and version has not ended. Reads all that is open.
--- $1 text kind of what ends graphs, left out.
+-- How much work of each kind and version has not ended: what is ready is counted up to a number of each lane. All jobs of a lane are
+-- runs or none is, and the lowest key is taken for the oldest job.
+-- $1 text kind of what ends graphs, left out, $2 bigint most ready jobs that are counted of a lane.
 -- Returns kind, version, how many jobs, how many of them are runs, enqueued_at of the oldest (us), by kind, then by version. No locks.
--- Index: ready (lane, turnout, seq), later (job), blocked (job), running (job), undecided (job), graph (graph),
--- node (graph, name), job (key), lane (lane).
+-- Index: lane (lane), ready (lane, turnout, seq), later (job), blocked (job), running (job), undecided (job), graph (graph),
+-- node (graph, name), job (key).
 with open as (
-  select job from towpath.ready
-  union all select job from towpath.later
-  union all select job from towpath.blocked
-  union all select job from towpath.running
-  union all select job from towpath.undecided
+  select n.lane, r.jobs, r.first
+  from towpath.lane n
+  cross join lateral (
+    select count(*) as jobs, min(few.job) as first
+    from (select r.job from towpath.ready r where r.lane = n.lane order by r.lane, r.turnout, r.seq limit $2::bigint) few
+  ) r
+  union all select lane, count(*), min(job) from towpath.later group by lane
+  union all select lane, count(*), min(job) from towpath.blocked group by lane
+  union all select lane, count(*), min(job) from towpath.running group by lane
+  union all select j.lane, count(*), min(j.key) from towpath.undecided u join towpath.job j on j.key = u.job group by j.lane
   -- Behind parents.
-  union all select n.job from towpath.graph g join towpath.node n on n.graph = g.graph where g."end" is null and n.phase = 0
+  union all
+  select j.lane, count(*), min(j.key)
+  from towpath.graph g join towpath.node n on n.graph = g.graph join towpath.job j on j.key = n.job
+  where g."end" is null and n.phase = 0
+  group by j.lane
 )
-select l.kind, l.version, count(*) as jobs, count(j.run) as runs, min(j.enqueued_at) as oldest
+select l.kind, l.version, sum(o.jobs)::bigint as jobs,
+  sum(case when j.run is null then 0 else o.jobs end)::bigint as runs, min(j.enqueued_at) as oldest
 from open o
-join towpath.job j on j.key = o.job
-join towpath.lane l on l.lane = j.lane
+join towpath.lane l on l.lane = o.lane
+join towpath.job j on j.key = o.first
 where l.kind <> $1::text
 group by l.kind, l.version
 order by l.kind, l.version

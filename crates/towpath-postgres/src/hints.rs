@@ -25,6 +25,8 @@ const PING: Duration = Duration::from_secs(15);
 /// How long a notification to oneself, or the answer to a ping, may take.
 const ECHO_MAX: Duration = Duration::from_secs(3);
 const RECONNECT_MAX: Duration = Duration::from_secs(10);
+/// Until LISTEN is tried again where it did not work: the server may only have been slow.
+const DEAF: Duration = Duration::from_secs(300);
 
 /// What stands for a cancel among the names of queues.
 const CANCEL: &str = "!cancel";
@@ -124,7 +126,7 @@ enum Ended {
 
 async fn keep_listening(inner: Weak<Inner>) {
     let mut pause = Duration::from_millis(100);
-    let mut is_first = true;
+    let (mut is_first, mut is_said) = (true, false);
     loop {
         let Some(strong) = inner.upgrade() else { return };
         if !is_first {
@@ -137,9 +139,14 @@ async fn keep_listening(inner: Weak<Inner>) {
                 return;
             }
             Ended::Deaf => {
+                if !std::mem::replace(&mut is_said, true) {
+                    tracing::info!("LISTEN does not work here (a transaction pooler?): new work is found by polling");
+                }
                 strong.hints.set_deaf(true);
-                tracing::info!("LISTEN does not work here (a transaction pooler?): new work is found by polling");
-                return;
+                drop(strong);
+                tokio::time::sleep(jittered(DEAF)).await;
+                is_first = false;
+                continue;
             }
             Ended::Lost => {}
         }
@@ -172,7 +179,8 @@ async fn attend(inner: &Arc<Inner>, client: &Client, echo: &Notify) -> Result<En
         return Ok(Ended::Lost);
     }
     if tokio::time::timeout(ECHO_MAX, echo.notified()).await.is_err() {
-        return Ok(Ended::Deaf);
+        // A connection that was cut meanwhile hears nothing either.
+        return Ok(if client.is_closed() { Ended::Lost } else { Ended::Deaf });
     }
     inner.hints.set_deaf(false);
     loop {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PauseLine, QueueLine, RunLine,
-    Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, Tombstone,
-    VersionLine, WorkerLine,
+    GraphStanding, Inspect, JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PatchLine, PauseLine, QueueLine,
+    RunLine, Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery,
+    Tombstone, VersionLine, WorkerLine,
 };
 use towpath_core::{
     CauseRank, Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Incarnation, JobId, Kind, Label,
@@ -25,7 +25,7 @@ use crate::{note, tally};
 
 impl Inspect for PostgresStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
-        self.read("show a job", move |session| async move {
+        self.look("show a job", move |session| async move {
             let rows = session.run(Query::JobDetail, &[&id.as_uuid()]).await?;
             rows.first().map(job_detail).transpose()
         })
@@ -33,7 +33,7 @@ impl Inspect for PostgresStore {
 
     fn run(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<JobId>>> {
         let ids = Arc::new(vec![id.as_str().to_owned()]);
-        self.read("look for a run", move |session| {
+        self.look("look for a run", move |session| {
             let ids = Arc::clone(&ids);
             async move {
                 let rows = session.run(Query::ExistingRuns, &[&*ids]).await?;
@@ -44,7 +44,7 @@ impl Inspect for PostgresStore {
 
     fn tombstone(&self, id: RunId) -> BoxFuture<'_, StoreResult<Option<Tombstone>>> {
         let id = Arc::new(id);
-        self.read("look for a tombstone", move |session| {
+        self.look("look for a tombstone", move |session| {
             let id = Arc::clone(&id);
             async move {
                 let rows = session.run(Query::TombstoneFind, &[&id.as_str()]).await?;
@@ -55,28 +55,28 @@ impl Inspect for PostgresStore {
 
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
         let filter = Arc::new(filter);
-        self.read("list jobs", move |session| list_jobs(session, Arc::clone(&filter), page))
+        self.look("list jobs", move |session| list_jobs(session, Arc::clone(&filter), page))
     }
 
     fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>> {
-        self.read("list attempts", move |session| async move {
+        self.look("list attempts", move |session| async move {
             let rows = session.run(Query::AttemptList, &[&id.as_uuid()]).await?;
             rows.iter().map(attempt_line).collect()
         })
     }
 
     fn graph(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphDetail>>> {
-        self.read("show a graph", move |session| async move { graph_detail(&session, id).await })
+        self.look("show a graph", move |session| async move { graph_detail(&session, id).await })
     }
 
     fn graph_line(&self, id: GraphId) -> BoxFuture<'_, StoreResult<Option<GraphLine>>> {
-        self.read("look at a graph", move |session| async move {
+        self.look("look at a graph", move |session| async move {
             graph_row(&session, id).await?.map(|row| graph_line(&row)).transpose()
         })
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        self.read("list graphs", move |session| {
+        self.look("list graphs", move |session| {
             let filter = filter.clone();
             async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
@@ -84,11 +84,11 @@ impl Inspect for PostgresStore {
 
     fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>> {
         let query = Arc::new(query);
-        self.read("list tags", move |session| note::tags(session, Arc::clone(&query)))
+        self.look("list tags", move |session| note::tags(session, Arc::clone(&query)))
     }
 
     fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
-        self.read("list queues", move |session| async move {
+        self.look("list queues", move |session| async move {
             let rows = session.run(Query::QueueList, &[&i64::from(most)]).await?;
             let line = |row: &Row| {
                 Ok(QueueLine {
@@ -112,7 +112,7 @@ impl Inspect for PostgresStore {
     }
 
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
-        self.read("list streams", move |session| {
+        self.look("list streams", move |session| {
             let run = run.clone();
             async move {
                 let (past, most) = (Showing::PASSING.to_string(), stored(limits::STREAMS_MAX));
@@ -128,12 +128,12 @@ impl Inspect for PostgresStore {
 
     fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
         let query = Arc::new(query);
-        self.read("list tallies", move |session| tally::list(session, Arc::clone(&query)))
+        self.look("list tallies", move |session| tally::list(session, Arc::clone(&query)))
     }
 
-    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
-        self.read("list versions", move |session| async move {
-            let rows = session.run(Query::VersionList, &[&Kind::END]).await?;
+    fn open_versions(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        self.look("list versions", move |session| async move {
+            let rows = session.run(Query::VersionList, &[&Kind::END, &i64::from(most)]).await?;
             let line = |row: &Row| {
                 Ok(VersionLine {
                     kind: Kind::from_stored(row.try_get(0)?),
@@ -147,8 +147,31 @@ impl Inspect for PostgresStore {
         })
     }
 
+    fn open_patches(&self) -> BoxFuture<'_, StoreResult<Vec<PatchLine>>> {
+        self.read("list patches", move |session| async move {
+            let rows = session.run(Query::PatchList, &[]).await?;
+            let mut lines = Vec::with_capacity(rows.len());
+            for row in &rows {
+                // What begins so and is no such line is of a newer release.
+                let line = towpath_core::Payload::json_bytes(row.try_get::<_, Vec<u8>>(2)?);
+                let Some(patch) = PatchLine::patch_of(&line) else { continue };
+                lines.push(PatchLine {
+                    kind: Kind::from_stored(row.try_get(0)?),
+                    version: u16::try_from(row.try_get::<_, i32>(1)?).unwrap_or(u16::MAX),
+                    patch,
+                    runs: number(row, 3)?,
+                    first: Timestamp::from_micros(row.try_get(4)?),
+                    others: number(row, 5)?,
+                    oldest_other: row.try_get::<_, Option<i64>>(6)?.map(Timestamp::from_micros),
+                });
+            }
+            lines.sort_by(PatchLine::order);
+            Ok(lines)
+        })
+    }
+
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
-        self.read("list workers", move |session| async move {
+        self.look("list workers", move |session| async move {
             let rows = session.run(Query::WorkerList, &[]).await?;
             let line = |row: &Row| {
                 Ok(WorkerLine {
@@ -167,25 +190,25 @@ impl Inspect for PostgresStore {
     }
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
-        self.read("list the audit", move |session| async move {
+        self.look("list the audit", move |session| async move {
             let rows = session.run(Query::AuditList, &[&page.after, &length(page)]).await?;
-            let line = |row: &Row| {
-                Ok(AuditLine {
-                    key: row.try_get(0)?,
-                    at: Timestamp::from_micros(row.try_get(1)?),
-                    actor: row.try_get(2)?,
-                    reason: row.try_get(3)?,
-                    action: row.try_get(4)?,
-                    target: row.try_get(5)?,
-                    outcome: row.try_get(6)?,
-                })
-            };
-            rows.iter().map(line).collect()
+            rows.iter().map(audit_line).collect()
+        })
+    }
+
+    fn audit_of(&self, target: String, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        let target = Arc::new(target);
+        self.look("list the audit of one thing", move |session| {
+            let target = Arc::clone(&target);
+            async move {
+                let rows = session.run(Query::AuditOf, &[&target.as_str(), &page.after, &length(page)]).await?;
+                rows.iter().map(audit_line).collect()
+            }
         })
     }
 
     fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
-        self.read("count jobs", move |session| async move {
+        self.look("count jobs", move |session| async move {
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             let row = session.one(Query::StateCounts, &[&most]).await?;
             Ok(StateCounts {
@@ -204,14 +227,14 @@ impl Inspect for PostgresStore {
     }
 
     fn revision(&self) -> BoxFuture<'_, StoreResult<u64>> {
-        self.read("look for changes", move |session| async move {
+        self.look("look for changes", move |session| async move {
             let row = session.one(Query::Revision, &[]).await?;
             number(&row, 0)
         })
     }
 
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
-        self.read("count rows", move |session| async move {
+        self.look("count rows", move |session| async move {
             let row = session.one(Query::Census, &[]).await?;
             Ok(Census {
                 jobs: number(&row, 0)?,
@@ -243,6 +266,18 @@ impl Inspect for PostgresStore {
     }
 }
 
+fn audit_line(row: &Row) -> Result<AuditLine, Fault> {
+    Ok(AuditLine {
+        key: row.try_get(0)?,
+        at: Timestamp::from_micros(row.try_get(1)?),
+        actor: row.try_get(2)?,
+        reason: row.try_get(3)?,
+        action: row.try_get(4)?,
+        target: row.try_get(5)?,
+        outcome: row.try_get(6)?,
+    })
+}
+
 fn tombstone(run: &RunId, row: &Row) -> Result<Tombstone, Fault> {
     Ok(Tombstone {
         run: run.clone(),
@@ -266,6 +301,7 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
     let queue = filter.queue.as_ref().map(Queue::as_str);
     let kind = filter.kind.as_ref().map(Kind::as_str);
     let graph = filter.graph.map(|graph| graph.as_uuid());
+    let above = filter.above.unwrap_or(i64::MIN);
     let (limit, is_run) = (length(page), filter.shape == JobShape::Run);
     let is_live = match filter.state {
         Some(State::Running | State::Blocked) => true,
@@ -275,27 +311,33 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
     let rows = match filter.state {
         _ if !filter.tags.is_empty() => {
             let (tag, all) = (filter.tags.first(), &filter.tags);
-            let which: Params<'_> = &[&page.after, &limit, &wanted, &queue, &kind, &tag, all, &is_run, &graph];
+            let which: Params<'_> = &[&page.after, &limit, &wanted, &queue, &kind, &tag, all, &is_run, &graph, &above];
             session.run(Query::JobListTagged, which).await?
         }
         _ if graph.is_some() => {
-            session.run(Query::JobListOfGraph, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run]).await?
+            session
+                .run(Query::JobListOfGraph, &[&page.after, &limit, &wanted, &queue, &kind, &graph, &is_run, &above])
+                .await?
         }
         Some(State::Ended(end)) if end != End::Succeeded => {
             let code = end.code();
-            session.run(Query::JobListEnded, &[&page.after, &limit, &wanted, &queue, &kind, &code, &is_run]).await?
+            session
+                .run(Query::JobListEnded, &[&page.after, &limit, &wanted, &queue, &kind, &code, &is_run, &above])
+                .await?
         }
         Some(State::Ended(_)) => {
-            session.run(Query::JobListSucceeded, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
+            session
+                .run(Query::JobListSucceeded, &[&page.after, &limit, &wanted, &queue, &kind, &is_run, &above])
+                .await?
         }
         Some(State::Waiting) => {
-            session.run(Query::JobListWaiting, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
+            session.run(Query::JobListWaiting, &[&page.after, &limit, &wanted, &queue, &kind, &is_run, &above]).await?
         }
         _ if is_live => {
-            session.run(Query::JobListLive, &[&page.after, &limit, &wanted, &queue, &kind, &is_run]).await?
+            session.run(Query::JobListLive, &[&page.after, &limit, &wanted, &queue, &kind, &is_run, &above]).await?
         }
-        _ if is_run => session.run(Query::JobListRuns, &[&page.after, &limit, &wanted, &queue, &kind]).await?,
-        _ => session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind]).await?,
+        _ if is_run => session.run(Query::JobListRuns, &[&page.after, &limit, &wanted, &queue, &kind, &above]).await?,
+        _ => session.run(Query::JobList, &[&page.after, &limit, &wanted, &queue, &kind, &above]).await?,
     };
     rows.iter().map(job_line).collect()
 }
@@ -485,6 +527,7 @@ fn node_line(row: &Row, names: &Names) -> Result<NodeLine, Fault> {
         parked: row.try_get("parked")?,
         cause: parsed(row.try_get(13)?),
         counters: counters(row, 14)?,
+        enqueued_at: Timestamp::from_micros(row.try_get("enqueued_at")?),
         started_at: instant(row.try_get(17)?),
         ended_at: instant(row.try_get(18)?),
     })

@@ -91,6 +91,7 @@ queries! {
     AttemptList = "attempt_list" (UUID);
     Audit = "audit" (INT8, TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
     AuditList = "audit_list" (INT8, INT4);
+    AuditOf = "audit_of" (TEXT, INT8, INT4);
     Beat = "beat" (UUID, INT8, TEXT, TEXT, TEXT, TEXT, INT8, INT8, INT8, TEXT, TEXT, INT8);
     BlobDelete = "blob_delete" (TEXT_ARRAY);
     BlobGet = "blob_get" (TEXT);
@@ -127,6 +128,7 @@ queries! {
         TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY, BYTEA_ARRAY, BOOL_ARRAY
     );
     EnqueueItems = "enqueue_items" (TEXT, INT8);
+    EnqueuedIn = "enqueued_in" (TEXT);
     EntryList = "entry_list" (UUID, INT4, INT8, INT4);
     ExistingGraphs = "existing_graphs" (UUID_ARRAY);
     ExistingJobs = "existing_jobs" (UUID_ARRAY);
@@ -155,10 +157,10 @@ queries! {
     InsertRuns = "insert_runs" (INT8_ARRAY, TEXT_ARRAY, INT8_ARRAY);
     InsertUndos = "insert_undos" (INT8_ARRAY, INT4_ARRAY, INT8_ARRAY);
     JobDetail = "job_detail" (UUID);
-    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT);
-    JobListOfGraph = "job_list_of_graph" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL);
-    JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL);
-    JobListTagged = "job_list_tagged" (INT8, INT4, INT2, TEXT, TEXT, TEXT, TEXT_ARRAY, BOOL, UUID);
+    JobList = "job_list" (INT8, INT4, INT2, TEXT, TEXT, INT8);
+    JobListOfGraph = "job_list_of_graph" (INT8, INT4, INT2, TEXT, TEXT, UUID, BOOL, INT8);
+    JobListEnded = "job_list_ended" (INT8, INT4, INT2, TEXT, TEXT, INT2, BOOL, INT8);
+    JobListTagged = "job_list_tagged" (INT8, INT4, INT2, TEXT, TEXT, TEXT, TEXT_ARRAY, BOOL, UUID, INT8);
     MarkList = "mark_list" (UUID);
     MarkPut = "mark_put" (INT8, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY);
     NoteHold = "note_hold" (INT8_ARRAY, UUID_ARRAY, INT8_ARRAY, INT4_ARRAY);
@@ -167,9 +169,9 @@ queries! {
     TagAdd = "tag_add" (INT8_ARRAY, TEXT_ARRAY);
     TagList = "tag_list" (TEXT, TEXT, TEXT, INT4, INT4);
     TagPut = "tag_put" (UUID_ARRAY, TEXT_ARRAY);
-    JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
-    JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT);
-    JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
+    JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL, INT8);
+    JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT, INT8);
+    JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL, INT8);
     KeyAgain = "key_again" (INT8, INT8, INT2_ARRAY);
     KeyAgainGraph = "key_again_graph" (INT8, INT8);
     KeyLock = "key_lock" (UUID_ARRAY);
@@ -177,7 +179,7 @@ queries! {
     KeyTake = "key_take" (TEXT, TEXT, INT8, UUID, INT2, INT8, INT2);
     KeyUnlock = "key_unlock" (UUID_ARRAY);
     KeyUnlockGraphs = "key_unlock_graphs" (UUID_ARRAY);
-    JobListWaiting = "job_list_waiting" (INT8, INT4, INT2, TEXT, TEXT, BOOL);
+    JobListWaiting = "job_list_waiting" (INT8, INT4, INT2, TEXT, TEXT, BOOL, INT8);
     LaneIntern = "lane_intern" (TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY);
     LaneList = "lane_list" ();
     LaterLook = "later_look" (INT8, INT4);
@@ -315,7 +317,8 @@ queries! {
     PauseInsert = "pause_insert" (TEXT, INT8, TEXT, TEXT);
     TurnStart = "turn_start" (UUID);
     Upstream = "upstream" (INT8_ARRAY);
-    VersionList = "version_list" (TEXT);
+    VersionList = "version_list" (TEXT, INT8);
+    PatchList = "patch_list" ();
     WorkerForget = "worker_forget" (INT8_ARRAY);
     WorkerLeaves = "worker_leaves" (UUID);
     WorkerList = "worker_list" ();

@@ -75,6 +75,13 @@ const BEGIN: &str = "begin isolation level read committed; set local plan_cache_
     set local enable_seqscan to off; set local enable_hashjoin to off; set local enable_mergejoin to off; \
     set local jit to off";
 
+/// A question of people, or one whose plan is long, sees one instant and changes nothing. It is planned for what is asked: most filters are not set.
+/// Its plan is no other than the tests look at; compiling one, or handing parts of it to other processes, takes longer
+/// than a page may.
+const LOOK: &str = "begin isolation level repeatable read read only; set local plan_cache_mode to force_custom_plan; \
+    set local enable_seqscan to off; set local enable_hashjoin to off; set local enable_mergejoin to off; \
+    set local jit to off; set local max_parallel_workers_per_gather to 0";
+
 impl Session {
     /// Prepares statements that are about to be pipelined, all at once. Without this the first of them would be sent
     /// after those behind it.
@@ -150,6 +157,16 @@ impl Session {
             Commit::Durable => self.bound("begin", BEGIN).await,
             Commit::Lazy => self.bound("begin", &format!("{BEGIN}; set local synchronous_commit to off")).await,
         }
+    }
+
+    /// Begins a transaction for questions, which [`end_look`](Self::end_look) ends.
+    pub(crate) async fn begin_look(&self) -> Result<(), Fault> {
+        self.bound("look", LOOK).await
+    }
+
+    /// Ends it. There is nothing to be kept, and no commit to be counted.
+    pub(crate) async fn end_look(&self) -> Result<(), Fault> {
+        self.bound("looked", "commit").await
     }
 
     /// Commits, and counts it. A commit is sent behind the statements before it, so its time begins when the last of them

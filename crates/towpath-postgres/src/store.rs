@@ -162,6 +162,24 @@ impl PostgresStore {
         task(doing, async move { inner.client.work(doing, verb).await })
     }
 
+    /// Answers a question of people, or one whose plan is long, from one snapshot.
+    pub(crate) fn look<T, W, F>(&self, doing: &'static str, verb: W) -> BoxFuture<'static, StoreResult<T>>
+    where
+        T: Send + 'static,
+        W: Fn(Session) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        self.read(doing, move |session| {
+            let asked = verb(session.clone());
+            async move {
+                // Sent together: the question does not wait until the transaction has begun.
+                let ((), answer) = futures_util::future::try_join(session.begin_look(), asked).await?;
+                session.end_look().await?;
+                Ok(answer)
+            }
+        })
+    }
+
     /// Writes in a task of its own, replayed as need be, and rings after it.
     fn verb<A, T, F>(
         &self,
@@ -484,7 +502,7 @@ impl Store for PostgresStore {
 
     fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> BoxFuture<'_, StoreResult<Vec<Ancestor>>> {
         let wanted = Arc::new(wanted);
-        self.read("read above a node", move |session| {
+        self.look("read above a node", move |session| {
             let wanted = Arc::clone(&wanted);
             async move { read::ancestors(session, job, &wanted, limit).await }
         })

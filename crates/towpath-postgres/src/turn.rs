@@ -317,8 +317,9 @@ impl Phases<'_> {
         }
         let mut wanted = claim.map(|claim| Wanted::of(claim, &self.opened.paused)).filter(|wanted| !wanted.is_empty());
         // What is free now is placed by the claim, which may take it: a node of a chain never waits anywhere.
-        // Jobs that fall due now arrive behind it: where there are such, it is placed first.
-        let freed = if wanted.is_some() && !self.promotes(claim.is_some()) { release.take_sure() } else { Vec::new() };
+        // Jobs that fall due now arrive behind it, and it may itself be overdue: where there are such, it is placed first.
+        let is_placed = self.opened.overdue || self.promotes(claim.is_some());
+        let freed = if wanted.is_some() && !is_placed { release.take_sure() } else { Vec::new() };
         let mut released: Releasing<'_> = Box::pin(place(session, &self.opened, &first, &plan.back, &release));
         let room = self.opened.room(&first);
         let has_overflow = release.undecided.len() > room;

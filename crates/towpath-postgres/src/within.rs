@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Refusal, Signalled, StoreResult, Wake};
-use towpath_core::{RunId, StoreError, StoreErrorKind, Timestamp, limits};
+use towpath_core::{Codec, Payload, RunId, StoreError, StoreErrorKind, Timestamp, limits};
 
 use crate::enqueue::{Written, jobs_of};
 use crate::error::Fault;
 use crate::items::Sent;
-use crate::queries::quoted;
+use crate::queries::{Query, quoted};
 use crate::start::signal_value;
 use crate::store::{Inner, News, PostgresStore};
 
@@ -75,6 +75,28 @@ impl PostgresStore {
         let argument = Value::Array(sent.collect()).to_string();
         let statement = format!("select {}.signal_items($1::text::jsonb)::text", quoted(&self.inner.schema));
         Ok(SignalText { inner: Arc::clone(&self.inner), arrivals, refused, argument, statement })
+    }
+
+    /// What answers, in a transaction of the application's, the inputs of the jobs of a kind that have not ended, as that transaction sees
+    /// them: the newest 1,000. Its parameter, a text, is the kind; hand the text that it gives to
+    /// [`read_enqueued`](Self::read_enqueued). For tests: it goes through all jobs.
+    pub fn enqueued_statement(&self) -> &str {
+        self.inner.server.queries.text(Query::EnqueuedIn)
+    }
+
+    /// Reads what [`enqueued_statement`](Self::enqueued_statement) gives, in the order in which the jobs were enqueued.
+    ///
+    /// # Errors
+    /// The text is not what the statement gives.
+    pub fn read_enqueued(text: &str) -> StoreResult<Vec<Payload>> {
+        let unreadable = || Fault::corrupt("look", "an answer cannot be read").into_store("look");
+        let found: Vec<(i16, String)> = serde_json::from_str(text).map_err(|_| unreadable())?;
+        let read = |(codec, hex): &(i16, String)| {
+            let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+            let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
+            Some(Payload { codec: Codec::from_code(*codec)?, bytes: bytes?.into() })
+        };
+        found.iter().rev().map(|line| read(line).ok_or_else(unreadable)).collect()
     }
 }
 

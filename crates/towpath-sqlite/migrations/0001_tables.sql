@@ -204,6 +204,8 @@ create table entry (
     bytes blob not null
 ) strict;
 create unique index entry_place on entry (run, chapter, seq);
+-- Lines that say that a patch is in: they begin so.
+create index entry_patched on entry (run) where substr(bytes, 1, 11) = x'7b2270617463686564223a';
 
 -- What runs show to their clients. `name` is empty for what a run publishes; `seq` is 0, but for lines of streams, which count
 -- from 1.
@@ -395,6 +397,7 @@ create table audit (
     target text not null,
     outcome text not null
 ) strict;
+create index audit_target on audit (target, key);
 
 -- A job as people see it. A `due` that never comes is none. `state` is the code of its end, or 10 waiting, 11 ready, 12 blocked, 13 running.
 create view job_line as

@@ -1,5 +1,6 @@
 -- Lists jobs that run, are blocked, or are ready, from the small tables in which those stand.
--- ?1 to ?7 as in job_list, with the state set, ?8 1 for runs only, else 0.
+-- ?1 to ?7 as in job_list, with the state set, ?8 1 for runs only, else 0, ?9 only keys above
+-- this.
 -- Returns the columns of job_line, newest first. Reads the tables of that state whole, and nothing else but what it returns.
 -- Index: run (job), job (key), lane (lane), ended (job), running (job), blocked (job), later (job),
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph).
@@ -19,6 +20,7 @@ part (job) as (
     from live x
     join lane n on n.lane = x.lane
     where x.job < ?1
+        and x.job > ?9
         and (?3 is null or n.queue = ?3)
         and (?4 is null or n.kind = ?4)
         and (?8 = 0 or exists (select 1 from run u where u.job = x.job))

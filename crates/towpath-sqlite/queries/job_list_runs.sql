@@ -1,5 +1,5 @@
 -- Lists runs.
--- ?1 to ?7 as in job_list.
+-- ?1 to ?8 as in job_list.
 -- Returns the columns of job_line, newest first.
 -- Index: run (job), job (key), lane (lane), ended (job), running (job), blocked (job), later (job),
 -- ready (lane, turnout, seq), ready (job), node (job), graph (graph), stop (graph).
@@ -9,6 +9,7 @@ select
 from run u
 cross join job_line l on l.key = u.job
 where u.job < ?1
+    and u.job > ?8
     and (?2 is null or l.state = ?2)
     and (?3 is null or l.queue = ?3)
     and (?4 is null or l.kind = ?4)

@@ -1,5 +1,6 @@
 -- Lists nodes that wait for their parents: those of graphs that have not ended.
--- ?1 to ?7 as in job_list, with the state set, ?8 1 for runs only, else 0.
+-- ?1 to ?7 as in job_list, with the state set, ?8 1 for runs only, else 0, ?9 only keys above
+-- this.
 -- Returns the columns of job_line, newest first. Reads the nodes of all open graphs, and else only what it returns.
 -- Index: graph (graph), node (graph, name), run (job), job (key), lane (lane), ended (job), running (job), blocked (job),
 -- later (job), ready (lane, turnout, seq), ready (job), node (job), stop (graph).
@@ -13,6 +14,7 @@ with part (job) as (
         and n.phase < 2
         and n.role & ?6 = 0
         and n.job < ?1
+        and n.job > ?9
         and (?3 is null or a.queue = ?3)
         and (?4 is null or a.kind = ?4)
         and (?8 = 0 or exists (select 1 from run u where u.job = n.job))

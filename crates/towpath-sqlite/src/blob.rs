@@ -9,13 +9,11 @@ use crate::combine::Commit;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::store::SqliteStore;
+use crate::tx::Tx;
 
 impl BlobStore for SqliteStore {
     fn put(&self, name: BlobName, bytes: Bytes) -> BoxFuture<'_, StoreResult<()>> {
-        Box::pin(self.shared().submit("put a blob", Commit::Durable, move |tx| {
-            let now = tx.now_us();
-            tx.db.run(Query::BlobPut, params![name.as_str(), now, &bytes[..]]).map(|_| ())
-        }))
+        Box::pin(self.shared().submit("put a blob", Commit::Durable, move |tx| put(tx, &name, &bytes)))
     }
 
     fn get(&self, name: BlobName) -> BoxFuture<'_, StoreResult<Option<Bytes>>> {
@@ -49,4 +47,10 @@ impl BlobStore for SqliteStore {
             Ok(())
         }))
     }
+}
+
+/// Writes a blob.
+pub(crate) fn put(tx: &mut Tx<'_, '_>, name: &BlobName, bytes: &[u8]) -> Result<(), Fault> {
+    let now = tx.now_us();
+    tx.db.run(Query::BlobPut, params![name.as_str(), now, bytes]).map(|_| ())
 }

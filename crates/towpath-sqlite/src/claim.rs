@@ -8,6 +8,7 @@ use towpath_core::{Kind, limits};
 
 use crate::care::Care;
 use crate::error::Fault;
+use crate::freed::Freed;
 use crate::place::Holder;
 use crate::queries::Query;
 use crate::rows::{self, Decide, Place};
@@ -23,7 +24,7 @@ impl Tx<'_, '_> {
         for queue in &claim.queues {
             room -= self.claim_queue(queue, room, holder)?;
         }
-        Ok(())
+        self.place_freed()
     }
 
     /// Moves jobs whose time has come to the head, as if they arrived now.
@@ -59,6 +60,10 @@ impl Tx<'_, '_> {
     fn claim_overdue(&mut self, room: u16, holder: &mut Holder) -> Result<(), Fault> {
         let due: Vec<(i64, i64)> =
             self.db.all(Query::DeadlineDue, params![self.now_us(), room], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if !due.is_empty() {
+            // One of those that were freed just now may be among them.
+            self.place_freed()?;
+        }
         for (at, job) in due {
             self.for_job(job, |tx| {
                 tx.db.run(Query::DeadlineDelete, [at, job])?;
@@ -78,6 +83,8 @@ impl Tx<'_, '_> {
         let mut lanes = self.lanes_served(queue)?;
         // Each look reads a share of what is wanted, so that many lanes are not read for nothing.
         let chunk = (limit / lanes.len().max(1)).clamp(CHUNK_MIN, limit.max(CHUNK_MIN));
+        let freed: Vec<LaneHead> = lanes.iter().map(|of| LaneHead::freed(of.lane, &mut self.freed)).collect();
+        lanes.extend(freed.into_iter().filter(|freed| !freed.heads.is_empty()));
         for given in 0..limit {
             for lane in &mut lanes {
                 lane.fill(self, chunk)?;
@@ -90,7 +97,7 @@ impl Tx<'_, '_> {
             self.for_job(head.job, |tx| tx.claim_head(lane, &head, holder))?;
         }
         for lane in lanes {
-            lane.delete_taken(self)?;
+            lane.close(self)?;
         }
         // At most what was asked for, which is a u16.
         Ok(limit as u16)
@@ -128,17 +135,24 @@ impl Tx<'_, '_> {
 const CHUNK_MIN: usize = 16;
 
 /// A job at the head of a lane.
-struct Ready {
-    turnout: i64,
-    seq: i64,
-    job: i64,
-    counters: Counters,
-    stopped: bool,
+pub(crate) struct Ready {
+    pub(crate) turnout: i64,
+    pub(crate) seq: i64,
+    pub(crate) job: i64,
+    pub(crate) counters: Counters,
+    pub(crate) stopped: bool,
 }
 
-/// A lane and the part of its head that was read.
+impl Ready {
+    pub(crate) fn order(&self) -> (i64, i64) {
+        (self.turnout, self.seq)
+    }
+}
+
+/// A lane and the part of its head that was read; or what was freed for it, which stands nowhere yet.
 struct LaneHead {
     lane: i64,
+    is_freed: bool,
     heads: VecDeque<Ready>,
     /// The last row that was read, if more may lie behind it.
     after: Option<(i64, i64)>,
@@ -148,11 +162,15 @@ struct LaneHead {
 
 impl LaneHead {
     fn new(lane: i64) -> Self {
-        Self { lane, heads: VecDeque::new(), after: Some((i64::MIN, i64::MIN)), taken: None }
+        Self { lane, is_freed: false, heads: VecDeque::new(), after: Some((i64::MIN, i64::MIN)), taken: None }
+    }
+
+    fn freed(lane: i64, freed: &mut Freed) -> Self {
+        Self { lane, is_freed: true, heads: freed.take_of(lane), after: None, taken: None }
     }
 
     fn order(&self) -> Option<(i64, i64)> {
-        self.heads.front().map(|head| (head.turnout, head.seq))
+        self.heads.front().map(Ready::order)
     }
 
     fn take(&mut self) -> Option<(i64, Ready)> {
@@ -161,9 +179,12 @@ impl LaneHead {
         Some((self.lane, head))
     }
 
-    /// Takes out of the table what was given away, at once for all. With care, each was taken by itself.
-    fn delete_taken(self, tx: &mut Tx<'_, '_>) -> Result<(), Fault> {
-        if let Some((turnout, seq)) = self.taken.filter(|_| tx.care == Care::None) {
+    /// Takes out of the table what was given away, at once for all. With care, each was taken by itself. What was freed and is not
+    /// given away is left to be placed.
+    fn close(self, tx: &mut Tx<'_, '_>) -> Result<(), Fault> {
+        if self.is_freed {
+            tx.freed.put_back(self.lane, self.heads);
+        } else if let Some((turnout, seq)) = self.taken.filter(|_| tx.care == Care::None) {
             tx.db.run(Query::ReadyDelete, [self.lane, turnout, seq])?;
         }
         Ok(())
@@ -181,7 +202,7 @@ impl LaneHead {
                 stopped: row.get(6)?,
             })
         })?;
-        let last = rows.last().map(|head| (head.turnout, head.seq));
+        let last = rows.last().map(Ready::order);
         self.after = last.filter(|_| rows.len() == chunk);
         self.heads = rows.into();
         Ok(())

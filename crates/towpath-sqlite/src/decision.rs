@@ -1,13 +1,11 @@
 //! What a worker is told of the jobs it holds: a job for its handler, or what is to be decided.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use rusqlite::params;
 use towpath_core::store::{Assigned, Claimed, Counters, Ending, Head, NodeRef, Rescued, RunHead, Undecided};
 use towpath_core::{
-    Cause, Count, End, Fence, GraphId, GraphRules, Incarnation, JobId, JobRules, NodeName, ParentCause, Payload, Role,
-    RunId, StopReason, StoreErrorKind, Timestamp, Token, Why,
+    Cause, Count, End, Fence, GraphRules, Incarnation, JobId, JobRules, NodeName, ParentCause, Payload, Role, RunId,
+    StopReason, StoreErrorKind, Timestamp, Token, Why,
 };
 
 use crate::error::Fault;
@@ -31,6 +29,7 @@ struct Given {
 }
 
 struct Content {
+    node: Option<(NodeRef, Role)>,
     rules: JobRules,
     headers: std::collections::BTreeMap<String, String>,
     input: Payload,
@@ -41,8 +40,6 @@ struct Content {
 struct Teller {
     incarnation: Incarnation,
     turn: u64,
-    /// Ids of graphs that were looked up.
-    graphs: HashMap<i64, GraphId>,
 }
 
 impl Tx<'_, '_> {
@@ -56,12 +53,12 @@ impl Tx<'_, '_> {
         self.told(worker, incarnation, turn, |tx, teller, given, content| {
             if given.decide == Decide::Handler {
                 let enqueued_at = given.enqueued_at;
-                let head = tx.head(teller, given, content.rules)?;
-                let Content { input, headers, is_run, .. } = content;
+                let Content { node, rules, input, headers, is_run } = content;
+                let head = tx.head(teller, given, node, rules)?;
                 let run = if is_run { tx.run_head(given.key)? } else { None };
                 return Ok(Assigned::Job(Box::new(Claimed { head, input, headers, enqueued_at, run })));
             }
-            Ok(Assigned::Decision(Box::new(tx.undecided(teller, given, content.rules)?)))
+            Ok(Assigned::Decision(Box::new(tx.undecided(teller, given, content)?)))
         })
     }
 
@@ -69,9 +66,9 @@ impl Tx<'_, '_> {
     pub(crate) fn rescued(&mut self, worker: i64, incarnation: Incarnation, turn: i64) -> Result<Vec<Rescued>, Fault> {
         self.told(worker, incarnation, turn, |tx, teller, given, content| {
             if given.decide == Decide::Handler {
-                return Ok(Rescued::Job(Box::new(tx.head(teller, given, content.rules)?)));
+                return Ok(Rescued::Job(Box::new(tx.head(teller, given, content.node, content.rules)?)));
             }
-            Ok(Rescued::Decision(Box::new(tx.undecided(teller, given, content.rules)?)))
+            Ok(Rescued::Decision(Box::new(tx.undecided(teller, given, content)?)))
         })
     }
 
@@ -80,9 +77,9 @@ impl Tx<'_, '_> {
         worker: i64,
         incarnation: Incarnation,
         turn: i64,
-        mut tell: impl FnMut(&mut Self, &mut Teller, &Given, Content) -> Result<T, Fault>,
+        mut tell: impl FnMut(&mut Self, &Teller, &Given, Content) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
-        let mut teller = Teller { incarnation, turn: turn.cast_unsigned(), graphs: HashMap::new() };
+        let teller = Teller { incarnation, turn: turn.cast_unsigned() };
         let given = self.db.all(Query::RunningGiven, [worker, turn], |row| {
             Ok(Given {
                 key: row.get(0)?,
@@ -100,7 +97,7 @@ impl Tx<'_, '_> {
         let mut told = Vec::with_capacity(given.len());
         for mut job in given {
             let content = std::mem::replace(&mut job.content, Err(Fault::corrupt("taken")));
-            match content.and_then(|content| tell(self, &mut teller, &job, content)) {
+            match content.and_then(|content| tell(self, &teller, &job, content)) {
                 Ok(done) => told.push(done),
                 Err(Fault::Refused(StoreErrorKind::Corrupt, detail)) => self.quarantine(&job, detail)?,
                 Err(fault) => return Err(fault),
@@ -119,8 +116,14 @@ impl Tx<'_, '_> {
         self.release_to_nobody(&[over])
     }
 
-    fn head(&mut self, teller: &mut Teller, job: &Given, rules: JobRules) -> Result<Head, Fault> {
-        let (node, role) = self.node_ref(teller, job)?.unzip();
+    fn head(
+        &mut self,
+        teller: &Teller,
+        job: &Given,
+        node: Option<(NodeRef, Role)>,
+        rules: JobRules,
+    ) -> Result<Head, Fault> {
+        let (node, role) = node.unzip();
         let lane = self.lane(job.lane)?;
         Ok(Head {
             fence: teller.fence(job),
@@ -144,22 +147,10 @@ impl Tx<'_, '_> {
         })
     }
 
-    fn undecided(&mut self, teller: &mut Teller, job: &Given, rules: JobRules) -> Result<Undecided, Fault> {
-        let node = self.node_ref(teller, job)?.map(|(node, _)| node);
-        let why = self.why(job)?;
-        Ok(Undecided { fence: teller.fence(job), id: job.id, node, counters: job.counters, rules, why })
-    }
-
-    fn node_ref(&mut self, teller: &mut Teller, job: &Given) -> Result<Option<(NodeRef, Role)>, Fault> {
-        let Some(graph) = job.graph else { return Ok(None) };
-        let id = match teller.graphs.get(&graph) {
-            Some(id) => *id,
-            None => self.db.one(Query::GraphId, [graph], |row| rows::graph_id(row, 0))?,
-        };
-        teller.graphs.insert(graph, id);
-        let (name, role): (String, i16) =
-            self.db.one(Query::NodeName, [job.key], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(Some((NodeRef { graph: id, name: NodeName::from_stored(&name) }, Role::from_bits(role))))
+    fn undecided(&mut self, teller: &Teller, job: &Given, content: Content) -> Result<Undecided, Fault> {
+        let node = content.node.map(|(node, _)| node);
+        let (fence, rules, why) = (teller.fence(job), content.rules, self.why(job)?);
+        Ok(Undecided { fence, id: job.id, node, counters: job.counters, rules, why })
     }
 
     /// What is to be decided of a job.
@@ -215,5 +206,13 @@ impl Teller {
 fn content(row: &rusqlite::Row<'_>) -> Result<Content, Fault> {
     let input = rows::payload(row, 13)?.unwrap_or(Payload { bytes: Bytes::new(), ..Payload::default() });
     let is_run = row.get::<_, Option<i64>>(15)?.is_some();
-    Ok(Content { rules: rows::rules(row, 11)?, headers: rows::headers(row, 12)?, input, is_run })
+    let is_node = row.get::<_, Option<i64>>(8)?.is_some();
+    let node = if is_node { Some(node(row)?) } else { None };
+    Ok(Content { node, rules: rows::rules(row, 11)?, headers: rows::headers(row, 12)?, input, is_run })
+}
+
+fn node(row: &rusqlite::Row<'_>) -> Result<(NodeRef, Role), Fault> {
+    let name: String = row.get(17)?;
+    let graph = rows::graph_id(row, 16)?;
+    Ok((NodeRef { graph, name: NodeName::from_stored(&name) }, Role::from_bits(row.get(18)?)))
 }

@@ -275,7 +275,16 @@ impl Tx<'_, '_> {
             self.db.run(Query::UndoInsert, params![graph, depth, key])?;
         }
         let phase = Phase::Waiting;
-        Ok(Some(Node { job: key, graph, role: node.role, phase, counters, cause_parent: None, attempt: 0 }))
+        Ok(Some(Node {
+            job: key,
+            graph,
+            role: node.role,
+            phase,
+            counters,
+            cause_parent: None,
+            attempt: 0,
+            start: None,
+        }))
     }
 }
 

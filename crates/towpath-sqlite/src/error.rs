@@ -107,6 +107,11 @@ fn advice(kind: StoreErrorKind, error: &rusqlite::Error) -> String {
         StoreErrorKind::Corrupt if is_damage(error) => {
             format!("{error}: restore a backup, or run `sqlite3 FILE .recover`")
         }
+        StoreErrorKind::Unavailable if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+            format!(
+                "{error}: another transaction on the file has taken longer than five seconds: end it, then try again"
+            )
+        }
         _ => error.to_string(),
     }
 }

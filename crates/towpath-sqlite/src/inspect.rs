@@ -4,9 +4,9 @@ use rusqlite::{Row, params};
 use towpath_core::Timestamp;
 use towpath_core::store::{
     AttemptLine, AttemptOutcome, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine,
-    GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PauseLine, ProgressLine,
-    QueueLine, RunLine, Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery, TallyLine,
-    TallyQuery, Tombstone, VersionLine, WorkerLine,
+    GraphStanding, JobDetail, JobFilter, JobLine, JobShape, NodeLine, NodeRef, Page, PatchLine, PauseLine,
+    ProgressLine, QueueLine, RunLine, Showing, StateCounts, StopLine, StoreResult, StreamHead, TagLine, TagQuery,
+    TallyLine, TallyQuery, Tombstone, VersionLine, WorkerLine,
 };
 use towpath_core::{
     Compensation, End, GraphEnd, GraphId, GraphName, GraphRules, Inspect, JobId, Kind, Label, NodeName, Progress,
@@ -73,8 +73,12 @@ impl Inspect for SqliteStore {
         Box::pin(async move { self.read("list tallies", |db| tally::list(db, &query)) })
     }
 
-    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
-        Box::pin(async move { self.read("list versions", open_versions) })
+    fn open_patches(&self) -> BoxFuture<'_, StoreResult<Vec<PatchLine>>> {
+        Box::pin(async move { self.read("list patches", open_patches) })
+    }
+
+    fn open_versions(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        Box::pin(async move { self.read("list versions", |db| open_versions(db, most)) })
     }
 
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
@@ -83,6 +87,14 @@ impl Inspect for SqliteStore {
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
         Box::pin(async move { self.read("list the audit", |db| audit(db, page)) })
+    }
+
+    fn audit_of(&self, target: String, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        Box::pin(async move {
+            self.read("list the audit of one thing", |db| {
+                db.all(Query::AuditOf, params![target, before(page), length(page)], audit_line)
+            })
+        })
     }
 
     fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
@@ -192,40 +204,40 @@ fn jobs(db: &mut Db<'_>, filter: &JobFilter, page: Page) -> Result<Vec<JobLine>,
     let state = filter.state.map(rows::state_code);
     let (prune, end) = (StopReason::Prune.code(), Role::END.bits());
     let is_run = filter.shape == JobShape::Run;
-    let from = before(page);
+    let (from, above) = (before(page), filter.above.unwrap_or(i64::MIN));
     if let Some(tag) = filter.tags.first() {
         let (all, graph) = (rows::list_text(&filter.tags), filter.graph.map(|graph| graph.as_bytes().to_vec()));
-        let which = params![from, state, queue, kind, prune, end, length(page), tag, all, is_run, graph];
+        let which = params![from, state, queue, kind, prune, end, length(page), tag, all, is_run, graph, above];
         return db.all(Query::JobListTagged, which, job_line);
     }
     if let Some(graph) = filter.graph {
         let graph = &graph.as_bytes()[..];
-        let which = params![from, state, queue, kind, prune, end, length(page), graph, is_run];
+        let which = params![from, state, queue, kind, prune, end, length(page), graph, is_run, above];
         return db.all(Query::JobListOfGraph, which, job_line);
     }
     match filter.state {
         Some(State::Ended(other)) if other != End::Succeeded => {
-            let which = params![from, state, queue, kind, prune, end, length(page), other.code(), is_run];
+            let which = params![from, state, queue, kind, prune, end, length(page), other.code(), is_run, above];
             db.all(Query::JobListEnded, which, job_line)
         }
         Some(State::Ended(_)) => {
-            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run, above];
             db.all(Query::JobListSucceeded, which, job_line)
         }
         Some(State::Waiting) => {
-            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run, above];
             db.all(Query::JobListWaiting, which, job_line)
         }
         Some(State::Running | State::Blocked) => {
-            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run, above];
             db.all(Query::JobListLive, which, job_line)
         }
         Some(State::Ready) if !db.one(Query::ReadyMany, [READY_MANY], |row| Ok(row.get::<_, bool>(0)?))? => {
-            let which = params![from, state, queue, kind, prune, end, length(page), is_run];
+            let which = params![from, state, queue, kind, prune, end, length(page), is_run, above];
             db.all(Query::JobListLive, which, job_line)
         }
         _ => {
-            let which = params![from, state, queue, kind, prune, end, length(page)];
+            let which = params![from, state, queue, kind, prune, end, length(page), above];
             db.all(if is_run { Query::JobListRuns } else { Query::JobList }, which, job_line)
         }
     }
@@ -297,6 +309,7 @@ fn graph(db: &mut Db<'_>, id: GraphId) -> Result<Option<GraphDetail>, Fault> {
             due: job.due,
             parked: job.parked,
             counters: job.counters,
+            enqueued_at: job.enqueued_at,
             started_at: job.started_at,
             ended_at: job.ended_at,
             cause: rows::cause(row, 17)?,
@@ -360,8 +373,8 @@ fn streams(db: &mut Db<'_>, run: &RunId) -> Result<Vec<StreamHead>, Fault> {
     })
 }
 
-fn open_versions(db: &mut Db<'_>) -> Result<Vec<VersionLine>, Fault> {
-    db.all(Query::VersionList, params![Kind::END], |row| {
+fn open_versions(db: &mut Db<'_>, most: u32) -> Result<Vec<VersionLine>, Fault> {
+    db.all(Query::VersionList, params![Kind::END, most], |row| {
         let kind: String = row.get(0)?;
         Ok(VersionLine {
             kind: Kind::from_stored(&kind),
@@ -371,6 +384,28 @@ fn open_versions(db: &mut Db<'_>) -> Result<Vec<VersionLine>, Fault> {
             oldest: rows::instant(row, 4)?,
         })
     })
+}
+
+fn open_patches(db: &mut Db<'_>) -> Result<Vec<PatchLine>, Fault> {
+    let lines = db.all(Query::PatchList, [], |row| {
+        let kind: String = row.get(0)?;
+        // What begins so and is no such line is of a newer release.
+        let Some(patch) = PatchLine::patch_of(&towpath_core::Payload::json_bytes(row.get::<_, Vec<u8>>(2)?)) else {
+            return Ok(None);
+        };
+        Ok(Some(PatchLine {
+            kind: Kind::from_stored(&kind),
+            version: row.get(1)?,
+            patch,
+            runs: count(row, 3)?,
+            first: rows::instant(row, 4)?,
+            others: count(row, 5)?,
+            oldest_other: row.get::<_, Option<i64>>(6)?.map(Timestamp::from_micros),
+        }))
+    })?;
+    let mut lines: Vec<PatchLine> = lines.into_iter().flatten().collect();
+    lines.sort_by(PatchLine::order);
+    Ok(lines)
 }
 
 fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
@@ -389,16 +424,18 @@ fn workers(db: &mut Db<'_>) -> Result<Vec<WorkerLine>, Fault> {
 }
 
 fn audit(db: &mut Db<'_>, page: Page) -> Result<Vec<AuditLine>, Fault> {
-    db.all(Query::AuditList, params![before(page), length(page)], |row| {
-        Ok(AuditLine {
-            key: row.get(0)?,
-            at: rows::instant(row, 1)?,
-            actor: row.get(2)?,
-            reason: row.get(3)?,
-            action: row.get(4)?,
-            target: row.get(5)?,
-            outcome: row.get(6)?,
-        })
+    db.all(Query::AuditList, params![before(page), length(page)], audit_line)
+}
+
+fn audit_line(row: &Row<'_>) -> Result<AuditLine, Fault> {
+    Ok(AuditLine {
+        key: row.get(0)?,
+        at: rows::instant(row, 1)?,
+        actor: row.get(2)?,
+        reason: row.get(3)?,
+        action: row.get(4)?,
+        target: row.get(5)?,
+        outcome: row.get(6)?,
     })
 }
 

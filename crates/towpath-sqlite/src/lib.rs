@@ -33,6 +33,7 @@ mod enqueue;
 mod error;
 mod extend;
 mod filesystem;
+mod freed;
 mod hints;
 mod inspect;
 mod lane;

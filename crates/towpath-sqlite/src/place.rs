@@ -6,7 +6,7 @@ use towpath_core::{End, Standing, StopReason, Timestamp, limits};
 
 use crate::error::Fault;
 use crate::queries::Query;
-use crate::rows::{self, Decide, Facts, Node, Phase, Place};
+use crate::rows::{self, Decide, Facts, Node, Phase, Place, Start};
 use crate::tx::Tx;
 
 /// A worker in a turn, and the index of the next job that it is given.
@@ -92,10 +92,17 @@ impl Tx<'_, '_> {
             Standing::Waits => false,
             Standing::Ready => {
                 node.phase = Phase::Released;
-                let facts = self.facts(node.job)?;
-                let due = facts.due(self.now);
+                let start = match node.start {
+                    Some(start) => start,
+                    None => self.facts(node.job)?.start(),
+                };
+                let due = start.due(self.now);
                 let counters = Counters { attempt: node.attempt, ..Counters::default() };
-                self.make_due(node.job, facts.place, due, counters)?;
+                if due <= self.now && self.stop(node.graph)?.is_none() {
+                    self.free(node.job, start.place, counters)?;
+                } else {
+                    self.make_due(node.job, start.place, due, counters)?;
+                }
                 false
             }
             Standing::Undecided => true,
@@ -293,6 +300,12 @@ pub(crate) struct Over {
 }
 
 impl Facts {
+    pub(crate) fn start(&self) -> Start {
+        Start { place: self.place, delay_us: self.delay_us, due_at: self.due_at }
+    }
+}
+
+impl Start {
     /// When a node falls due that is released now.
     pub(crate) fn due(&self, now: Timestamp) -> Timestamp {
         match (self.delay_us, self.due_at) {

@@ -36,7 +36,7 @@ impl Tx<'_, '_> {
                 let child = match children.entry(edge.child) {
                     std::collections::btree_map::Entry::Occupied(seen) => seen.into_mut(),
                     std::collections::btree_map::Entry::Vacant(new) => {
-                        new.insert(self.db.one(Query::NodeRead, [edge.child], rows::node)?)
+                        new.insert(self.db.one(Query::ChildRead, [edge.child], rows::child)?)
                     }
                 };
                 child.count(parent.job, parent.end, &parent.branches, &edge);

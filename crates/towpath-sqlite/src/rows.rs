@@ -21,6 +21,14 @@ pub(crate) struct Place {
     pub(crate) turnout: i64,
 }
 
+/// Where and when a node goes that is released.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) place: Place,
+    pub(crate) delay_us: Option<i64>,
+    pub(crate) due_at: Option<i64>,
+}
+
 /// What is always needed of a job to move it.
 pub(crate) struct Facts {
     pub(crate) key: i64,
@@ -56,6 +64,8 @@ pub(crate) struct Node {
     pub(crate) cause_parent: Option<i64>,
     /// Attempts before it was last re-armed.
     pub(crate) attempt: u32,
+    /// If that was read with it.
+    pub(crate) start: Option<Start>,
 }
 
 /// How far a node has come with its parents.
@@ -84,7 +94,15 @@ pub(crate) fn node(row: &Row<'_>) -> Result<Node, Fault> {
         counters: node_counters(row, 4)?,
         cause_parent: row.get(11)?,
         attempt: row.get(12)?,
+        start: None,
     })
+}
+
+/// The columns of `child_read`.
+pub(crate) fn child(row: &Row<'_>) -> Result<Node, Fault> {
+    let place = Place { lane: row.get(13)?, turnout: -row.get::<_, i64>(14)? };
+    let start = Start { place, delay_us: row.get(15)?, due_at: row.get(16)? };
+    Ok(Node { start: Some(start), ..node(row)? })
 }
 
 /// Seven columns from `at` on.

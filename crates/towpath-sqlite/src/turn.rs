@@ -53,11 +53,15 @@ impl Tx<'_, '_> {
     ) -> Result<(Vec<Settled>, bool), Fault> {
         let mut holder = Holder { worker: worker.key, turn: turn.number.cast_signed(), index: 0 };
         let room = if lease == Lease::Holds { usize::from(limits::DECISIONS_MAX) } else { 0 };
+        let claim = turn.claim.as_ref().filter(|_| lease == Lease::Holds);
+        if claim.is_some() && self.care == Care::None {
+            self.freed.keep();
+        }
         let settled = match self.care {
             Care::None => self.settle_all(turn, &mut holder, room)?,
             Care::EachJob => self.settle_each(turn, &mut holder, room, problems)?,
         };
-        if let Some(claim) = turn.claim.as_ref().filter(|_| lease == Lease::Holds) {
+        if let Some(claim) = claim {
             self.ring_others(turn.worker);
             self.claim(claim, &mut holder)?;
         }

@@ -9,6 +9,7 @@ use towpath_core::{Cause, Incarnation, NewJob, Queue, Standing, StopReason, Time
 use crate::care::Care;
 use crate::db::Db;
 use crate::error::Fault;
+use crate::freed::Freed;
 use crate::lane::{Lane, Lanes};
 use crate::queries::Query;
 use crate::rows::{self, Node};
@@ -20,10 +21,13 @@ pub(crate) struct Tx<'t, 'c> {
     /// The store's clock, read once for this verb.
     pub(crate) now: Timestamp,
     pub(crate) care: Care,
+    pub(crate) freed: Freed,
     pub(crate) idle: &'t mut IdleTurns,
     lanes: &'t mut Lanes,
     sequence: &'t mut Sequence,
     rings: &'t mut Rings,
+    /// Whether any graph is held back, if that is known.
+    stopped: Option<bool>,
     stops: HashMap<i64, Option<StopReason>>,
 }
 
@@ -91,7 +95,18 @@ impl<'t, 'c> Tx<'t, 'c> {
         rings: &'t mut Rings,
     ) -> Self {
         let Memory { lanes, idle } = memory;
-        Self { db, now, care: Care::None, idle, lanes, sequence, rings, stops: HashMap::new() }
+        Self {
+            db,
+            now,
+            care: Care::None,
+            freed: Freed::default(),
+            idle,
+            lanes,
+            sequence,
+            rings,
+            stopped: None,
+            stops: HashMap::new(),
+        }
     }
 
     /// The present instant, in microseconds.
@@ -121,6 +136,13 @@ impl<'t, 'c> Tx<'t, 'c> {
 
     /// What holds a graph back, as it was when this verb first asked.
     pub(crate) fn stop(&mut self, graph: i64) -> Result<Option<StopReason>, Fault> {
+        let stopped = match self.stopped {
+            Some(stopped) => stopped,
+            None => *self.stopped.insert(self.db.one(Query::StopAny, [], |row| Ok(row.get(0)?))?),
+        };
+        if !stopped {
+            return Ok(None);
+        }
         if let Some(stop) = self.stops.get(&graph) {
             return Ok(*stop);
         }
@@ -152,6 +174,7 @@ impl<'t, 'c> Tx<'t, 'c> {
 
     /// Forgets what holds a graph back, because this verb changes it.
     pub(crate) fn forget_stop(&mut self, graph: i64) {
+        self.stopped = None;
         self.stops.remove(&graph);
     }
 

@@ -34,7 +34,7 @@ impl Tx<'_, '_> {
             self.write_node(&undo)?;
             let facts = self.facts(*job)?;
             let counters = Counters { attempt: undo.attempt, ..Counters::default() };
-            self.make_due(*job, facts.place, facts.due(self.now), counters)?;
+            self.make_due(*job, facts.place, facts.start().due(self.now), counters)?;
         }
         if step.more || node.counters.left == 0 {
             node.phase = Phase::Undecided;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use towpath_core::store::{Arrival, Enqueue, Enqueued, Signalled, StoreResult, Wake};
-use towpath_core::{StoreError, StoreErrorKind};
+use towpath_core::{BlobName, Kind, Payload, StoreError, StoreErrorKind, limits};
 
 use crate::db::Db;
 use crate::error::Fault;
 use crate::queries::Query;
 use crate::store::SqliteStore;
 use crate::tx::{Memory, Rings, Sequence, Tx};
-use crate::{enqueue, hints, signal};
+use crate::{blob, enqueue, hints, rows, signal};
 
 impl SqliteStore {
     /// Enqueues in a transaction of the application's, on its connection to this store's file. Rolled back, nothing of it is
@@ -35,6 +35,31 @@ impl SqliteStore {
     pub fn signal_in(&self, conn: &Connection, arrivals: &[Arrival]) -> StoreResult<(Signalled, Wake)> {
         Arrival::check_batch(arrivals)?;
         self.ride("signal", conn, |tx| signal::signal(tx, arrivals))
+    }
+
+    /// Keeps a large payload in a transaction of the application's, as [`enqueue_in`](Self::enqueue_in) enqueues.
+    ///
+    /// # Errors
+    /// As [`enqueue_in`](Self::enqueue_in).
+    pub fn put_blob_in(&self, conn: &Connection, name: &BlobName, bytes: &[u8]) -> StoreResult<()> {
+        self.ride("put a blob", conn, |tx| blob::put(tx, name, bytes)).map(|((), _)| ())
+    }
+
+    /// The inputs of the jobs of a kind that have not ended, as the application's connection sees them, in the order in which they were
+    /// enqueued. The newest 1,000. For tests: it goes through all jobs.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`]: the connection is one to another file.
+    pub fn enqueued_in(&self, conn: &Connection, kind: &Kind) -> StoreResult<Vec<Payload>> {
+        if let Some(problem) = elsewhere(conn, self.shared().path()) {
+            return Err(StoreError::new(StoreErrorKind::Invalid, "look", problem));
+        }
+        let read =
+            |row: &rusqlite::Row<'_>| rows::payload(row, 0)?.ok_or_else(|| Fault::corrupt("a job without an input"));
+        let which = rusqlite::params![kind.as_str(), limits::PAGE_MAX];
+        let mut inputs = Db::new(conn).all(Query::EnqueuedIn, which, read).map_err(|fault| fault.during("look"))?;
+        inputs.reverse();
+        Ok(inputs)
     }
 
     fn ride<T>(
@@ -75,6 +100,11 @@ fn misplaced(conn: &Connection, store: &Path) -> Option<String> {
     if conn.is_autocommit() {
         return Some("the connection is not in a transaction: begin one, with IMMEDIATE".into());
     }
+    elsewhere(conn, store)
+}
+
+/// How the connection says that it is to another file.
+fn elsewhere(conn: &Connection, store: &Path) -> Option<String> {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let file = conn.path().unwrap_or_default();
     (resolved(Path::new(file)) != resolved(store))

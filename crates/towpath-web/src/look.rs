@@ -1,6 +1,7 @@
 //! Looking things up for a request: ids from texts, filters from queries, pages from cursors.
 
 pub(crate) mod child;
+pub(crate) mod list;
 pub(crate) mod tallies;
 pub(crate) mod versions;
 
@@ -10,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use towpath::core::schedule::StoredSchedule;
 use towpath::core::store::{
-    GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown, Tombstone,
-    WorkerLine,
+    AuditLine, GraphFilter, GraphStanding, JobDetail, JobFilter, JobLine, JobShape, Page, QueueLine, Showing, Shown,
+    Tombstone, WorkerLine,
 };
 use towpath::core::{GraphName, Incarnation, RunId, State};
 use towpath::{Client, GraphEnd, GraphId, JobId, Kind, Queue, Timestamp};
@@ -57,6 +58,34 @@ impl PageQuery {
             .filter(|limit| (1..=LIMIT_MAX).contains(limit))
             .ok_or_else(|| Problem::invalid(format!("limit: {:?} is no number from 1 to {LIMIT_MAX}", self.limit)))
     }
+}
+
+/// Which part of the audit.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct AuditQuery {
+    /// What it was done to; empty for all.
+    pub(crate) target: String,
+    pub(crate) after: String,
+    pub(crate) limit: String,
+}
+
+impl AuditQuery {
+    pub(crate) fn page(&self) -> Result<Page, Problem> {
+        PageQuery { after: self.after.clone(), limit: self.limit.clone() }.page()
+    }
+}
+
+/// What operators have done, newest first.
+pub(crate) async fn audit(client: &Client, query: &AuditQuery) -> Result<Vec<AuditLine>, Problem> {
+    let (target, page) = (&query.target, query.page()?);
+    if target.chars().any(char::is_control) {
+        return Err(Problem::invalid(format!(
+            "target: {target:?} holds a control character, and nothing is called so"
+        )));
+    }
+    let inspect = client.inspect();
+    Ok(if target.is_empty() { inspect.audit(page).await? } else { inspect.audit_of(target.clone(), page).await? })
 }
 
 /// Which part of a list that goes by names.
@@ -110,6 +139,7 @@ impl JobQuery {
                 .map_err(in_field("graph"))?,
             shape: self.shape,
             tags: self.tag.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+            above: None,
         };
         Ok(states.into_iter().map(|state| JobFilter { state, ..base.clone() }).collect())
     }

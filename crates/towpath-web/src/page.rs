@@ -7,6 +7,7 @@ mod charts;
 mod edit;
 mod graph;
 mod graphs;
+mod history;
 mod job;
 mod jobs;
 mod many;

@@ -9,12 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use towpath_core::store::{BoxFuture, Item, StoreResult, Upstream};
 use towpath_core::{
-    BlobLine, BlobName, BlobRef, BlobStore, JobId, Payload, Report, Retry, Store, StoreError, StoreErrorKind, defaults,
-    limits,
+    BlobLine, BlobName, BlobRef, BlobStore, JobId, NewJob, Payload, Report, Retry, Store, StoreError, StoreErrorKind,
+    defaults, limits,
 };
 
 use crate::client::Client;
+use crate::error::Error;
 use crate::random;
+use crate::within::Enlist;
 
 pub use dir::DirBlobs;
 
@@ -23,6 +25,8 @@ pub use dir::DirBlobs;
 pub(crate) struct Blobs {
     home: Arc<dyn BlobStore>,
     above: usize,
+    /// Whether it is a table of the client's own store, where an open transaction may stand in the way.
+    is_in_store: bool,
 }
 
 /// The table of blobs in a client's own store.
@@ -48,20 +52,25 @@ impl BlobStore for Table {
 
 impl Blobs {
     pub(crate) fn new(home: Arc<dyn BlobStore>, above: usize) -> Self {
-        Self { home, above: above.min(limits::PAYLOAD_BYTES_MAX) }
+        Self { home, above: above.min(limits::PAYLOAD_BYTES_MAX), is_in_store: false }
     }
 
-    /// Puts a payload away if it is large; what is to be stored in its place.
-    async fn put_away(&self, owner: JobId, payload: Payload) -> StoreResult<Payload> {
+    /// What is to be stored in the place of a payload, if it is large.
+    fn reference(&self, owner: JobId, payload: &Payload) -> StoreResult<Option<BlobRef>> {
         let bytes = payload.bytes.len();
         if bytes <= self.above || bytes > limits::BLOB_BYTES_MAX || payload.codec == towpath_core::Codec::Blob {
-            return Ok(payload);
+            return Ok(None);
         }
         // Refused before anything is written, as a small one is.
         if let Err(e) = payload.check_text() {
             return Err(StoreError::new(StoreErrorKind::Invalid, "put a blob", e.to_string()));
         }
-        let blob = BlobRef::to(owner, &payload);
+        Ok(Some(BlobRef::to(owner, payload)))
+    }
+
+    /// Puts a payload away if it is large; what is to be stored in its place.
+    async fn put_away(&self, owner: JobId, payload: Payload) -> StoreResult<Payload> {
+        let Some(blob) = self.reference(owner, &payload)? else { return Ok(payload) };
         self.home.put(blob.name.clone(), payload.bytes).await?;
         Ok(blob.to_payload())
     }
@@ -100,18 +109,33 @@ impl Client {
     /// As [`keep_large`](Self::keep_large), in a table of the client's own store.
     pub fn keep_large_in_store(self, above_bytes: usize) -> Self {
         let home = Arc::new(Table(Arc::clone(self.store())));
-        self.keep_large(home, above_bytes)
+        let mut client = self.keep_large(home, above_bytes);
+        if let Some(blobs) = &mut client.blobs {
+            blobs.is_in_store = true;
+        }
+        client
     }
 
     /// Puts large inputs away, before the jobs are written: a blob without a job is swept, a job without its blob would be lost.
     pub(crate) async fn put_inputs_away(&self, items: &mut [Item]) -> StoreResult<()> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
-        for item in items {
-            if let Item::Job(job) = item
-                && job.run.is_none()
-            {
-                let input = std::mem::take(&mut job.input);
-                job.input = blobs.put_away(job.id, input).await?;
+        for job in items.iter_mut().filter_map(large_may_be) {
+            let input = std::mem::take(&mut job.input);
+            job.input = blobs.put_away(job.id, input).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for what rides on an application's transaction. A table of the store is written in that: on SQLite nobody else could.
+    pub(crate) async fn put_inputs_away_in(&self, within: &mut impl Enlist, items: &mut [Item]) -> Result<(), Error> {
+        let Some(blobs) = &self.blobs else { return Ok(()) };
+        if !blobs.is_in_store {
+            return Ok(self.put_inputs_away(items).await?);
+        }
+        for job in items.iter_mut().filter_map(large_may_be) {
+            if let Some(blob) = blobs.reference(job.id, &job.input)? {
+                let input = std::mem::replace(&mut job.input, blob.to_payload());
+                within.put_blob(&**self.store(), blob.name, input.bytes).await?;
             }
         }
         Ok(())
@@ -193,6 +217,14 @@ impl Client {
                 blobs.home.delete(orphans).await?;
             }
         }
+    }
+}
+
+/// Whose input may be kept elsewhere.
+fn large_may_be(item: &mut Item) -> Option<&mut NewJob> {
+    match item {
+        Item::Job(job) if job.run.is_none() => Some(job),
+        _ => None,
     }
 }
 

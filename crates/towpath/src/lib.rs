@@ -94,7 +94,9 @@ pub use restart::RestartBuilder;
 pub use retry::{Retried, RetryBuilder};
 pub use schedules::{Schedule, Schedules};
 pub use states::State;
-pub use within::{Enlist, SqlText, Within};
+#[cfg(feature = "postgres")]
+pub use within::SqlText;
+pub use within::{Enlist, Within};
 pub use worker::{FailedAttempt, Worker, WorkerBuilder, WorkerHandle};
 
 #[cfg(feature = "macros")]
@@ -154,10 +156,25 @@ pub struct GuideToGraphs;
 #[doc = include_str!("../../../docs/guide/jobs.md")]
 pub struct GuideToJobs;
 
-/// What the guide to enqueues in a transaction shows compiles; it runs in `tests/it/within.rs`.
+/// What the guide to enqueues in a transaction shows compiles; it runs in `tests/it/within.rs`, that with sqlx in `tests/beside`.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/transactions.md")]
 pub struct GuideToTransactions;
+
+/// What the guide to unique keys shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/uniqueness.md")]
+pub struct GuideToUniqueKeys;
+
+/// What the guide to retries shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/retries.md")]
+pub struct GuideToRetries;
+
+/// What the guide to retention shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/retention.md")]
+pub struct GuideToRetention;
 
 /// What the page of schedules shows compiles and runs.
 #[cfg(doctest)]

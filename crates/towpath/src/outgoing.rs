@@ -57,9 +57,9 @@ pub(crate) type Hook = Arc<dyn Fn(&mut Outgoing<'_>) -> Result<(), String> + Sen
 
 impl Client {
     /// The same client with a hook that is called for each job that it enqueues, before it is written: lone ones, nodes of graphs and
-    /// appends, runs that it starts. What is added is held against the limits; an error refuses the whole enqueue, and
+    /// appends, runs that it starts, also in a transaction of the application's. What is added is held against the limits; an error refuses the whole enqueue, and
     /// nothing is written. Hooks are called in the order in which they were given, in every clone that is made from here on.
-    /// Not called for what rides on a transaction of the application's, nor for what runs and schedules enqueue.
+    /// Not called for what runs and schedules enqueue.
     ///
     /// ```
     /// # use towpath::Client;

@@ -31,6 +31,7 @@ mod harness;
 mod replays;
 mod run;
 mod shell;
+mod throwaway;
 
 pub use harness::{Harness, Performed, TestClock};
 pub(crate) use replays::replay;

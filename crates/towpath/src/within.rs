@@ -7,8 +7,11 @@
 use std::error::Error as StdError;
 use std::future::Future;
 
-use towpath_core::Store;
+use bytes::Bytes;
+#[cfg(feature = "postgres")]
+use towpath_core::store::BoxFuture;
 use towpath_core::store::{Arrival, Delivery, Enqueue, Enqueued, Item, Placed, Refusal, Signalled, Wake};
+use towpath_core::{BlobName, DecodeError, Kind, Payload, Store};
 use tracing::Instrument;
 
 use crate::client::{Client, JobBuilder, JobHandle};
@@ -23,7 +26,7 @@ use crate::trace;
 ///
 /// With the features `sqlite` and `postgres` a `&rusqlite::Connection` (which a `rusqlite::Transaction` is), a
 /// `&tokio_postgres::Transaction` and a `&tokio_postgres::Client` that is inside a transaction are such; any other driver of
-/// PostgreSQL is by [`SqlText`].
+/// PostgreSQL is by `SqlText`. In a task that may change its thread a `&mut rusqlite::Connection`, or one by value, can be held.
 pub trait Enlist {
     /// Enqueues in it.
     fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> impl Future<Output = Result<(Enqueued, Wake), Error>>;
@@ -34,6 +37,12 @@ pub trait Enlist {
         store: &dyn Store,
         arrivals: Vec<Arrival>,
     ) -> impl Future<Output = Result<(Signalled, Wake), Error>>;
+
+    /// Keeps a large payload in a table of the store, before the job that names it.
+    fn put_blob(&mut self, store: &dyn Store, name: BlobName, bytes: Bytes) -> impl Future<Output = Result<(), Error>>;
+
+    /// The inputs of a kind's jobs that have not ended, as it sees them.
+    fn enqueued(&mut self, store: &dyn Store, kind: Kind) -> impl Future<Output = Result<Vec<Payload>, Error>>;
 }
 
 /// A client inside a transaction of the application's. See [`Client::within`].
@@ -144,6 +153,23 @@ impl<T: Enlist> Within<'_, T> {
         self.send(items).await
     }
 
+    /// The jobs of a type that have not ended, as the transaction sees them, in the order in which they were enqueued: what a test asks
+    /// before it rolls back. The newest 1,000; it goes through all jobs of the store.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue), and [`Error::Decode`]: one cannot be read as this type.
+    pub async fn enqueued<J: Job>(&mut self) -> Result<Vec<J>, Error> {
+        let kind = J::KIND.parse::<Kind>()?;
+        let mut jobs = Vec::new();
+        for input in self.transaction.enqueued(&**self.client.store(), kind).await? {
+            let input = self.client.fetch(input).await?;
+            let unreadable =
+                |e: DecodeError| Error::Decode { what: format!("a stored {}", J::KIND), problem: e.problem };
+            jobs.push(input.decode().map_err(unreadable)?);
+        }
+        Ok(jobs)
+    }
+
     /// Lets the transaction go. Commit it, then [ring](Wake::ring).
     pub fn done(self) -> Wake {
         self.wake
@@ -158,6 +184,8 @@ impl<T: Enlist> Within<'_, T> {
 
     async fn send(&mut self, items: Vec<Item>) -> Result<Vec<Result<Placed, Refusal>>, Error> {
         let mut items = items.into_iter().map(|item| self.client.within_limits(item)).collect::<Result<Vec<_>, _>>()?;
+        self.client.run_hooks(&mut items)?;
+        self.client.put_inputs_away_in(&mut self.transaction, &mut items).await?;
         let span = trace::enqueue(&mut items);
         let enqueue = self.transaction.enqueue(&**self.client.store(), Enqueue { items });
         let (enqueued, wake) = enqueue.instrument(span).await?;
@@ -171,19 +199,34 @@ impl<T: Enlist> Within<'_, T> {
 }
 
 /// Any driver of PostgreSQL: what runs a statement that has one parameter, a text, and gives the one text that it answers.
-///
-/// ```ignore
-/// let mut tx = pool.begin().await?; // sqlx
-/// let mut within = client.within(SqlText(async |statement: &str, argument: &str| {
-///     sqlx::query_scalar::<_, String>(statement).bind(argument).fetch_one(&mut *tx).await
-/// }));
-/// within.enqueue(&Ship(7)).await?;
-/// let wake = within.done();
-/// tx.commit().await?;
-/// wake.ring();
-/// ```
+#[cfg(feature = "postgres")]
 #[derive(Debug)]
-pub struct SqlText<F>(pub F);
+pub struct SqlText<'t, C, F> {
+    connection: &'t mut C,
+    run: F,
+}
+
+#[cfg(feature = "postgres")]
+impl<'t, C: Send, F> SqlText<'t, C, F> {
+    /// A connection of the driver's that is inside a transaction, and how a statement runs on it.
+    ///
+    /// ```ignore
+    /// let mut tx = pool.begin().await?; // sqlx
+    /// let mut within = client.within(SqlText::on(&mut *tx, |db, statement, argument| {
+    ///     Box::pin(async move { sqlx::query_scalar(AssertSqlSafe(statement)).bind(argument).fetch_one(db).await })
+    /// }));
+    /// within.enqueue(&Ship(7)).await?;
+    /// let wake = within.done();
+    /// tx.commit().await?;
+    /// wake.ring();
+    /// ```
+    pub fn on<E>(connection: &'t mut C, run: F) -> Self
+    where
+        F: for<'a> FnMut(&'a mut C, String, String) -> BoxFuture<'a, Result<String, E>>,
+    {
+        Self { connection, run }
+    }
+}
 
 /// A refusal of a transaction that is none of the store's.
 #[cfg_attr(not(any(feature = "postgres", feature = "sqlite")), allow(dead_code))]
@@ -197,10 +240,11 @@ mod postgres {
     use towpath_core::{StoreError, StoreErrorKind};
     use towpath_postgres::PostgresStore;
     use towpath_postgres::tokio_postgres::types::Type;
-    use towpath_postgres::tokio_postgres::{self, Row};
+    use towpath_postgres::tokio_postgres::{self, GenericClient};
 
     use super::{
-        Arrival, Enlist, Enqueue, Enqueued, Error, Future, Signalled, SqlText, StdError, Store, Wake, another_store,
+        Arrival, BlobName, BoxFuture, Bytes, Enlist, Enqueue, Enqueued, Error, Future, Kind, Payload, Signalled,
+        SqlText, StdError, Store, Wake, another_store,
     };
 
     fn store_of(store: &dyn Store) -> Result<&PostgresStore, Error> {
@@ -217,7 +261,9 @@ mod postgres {
         Fut: Future<Output = Result<String, E>>,
         E: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let text = store_of(store)?.enqueue_text(batch).await?;
+        // In a box: a task of the application's is `Send` only if it need not look into this.
+        let text: BoxFuture<'_, _> = Box::pin(store_of(store)?.enqueue_text(batch));
+        let text = text.await?;
         let (statement, argument) = (text.statement().to_owned(), text.argument().to_owned());
         let answer = run(statement, argument).await.map_err(|e| refused("enqueue", e))?;
         Ok(text.answered(&answer)?)
@@ -238,26 +284,40 @@ mod postgres {
         Ok(text.answered(&answer)?)
     }
 
+    async fn enqueued<Fut, E>(
+        store: &dyn Store,
+        kind: Kind,
+        run: impl FnOnce(String, String) -> Fut,
+    ) -> Result<Vec<Payload>, Error>
+    where
+        Fut: Future<Output = Result<String, E>>,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let statement = store_of(store)?.enqueued_statement().to_owned();
+        let answer = run(statement, kind.as_str().to_owned()).await.map_err(|e| refused("look", e))?;
+        Ok(PostgresStore::read_enqueued(&answer)?)
+    }
+
     fn refused(doing: &'static str, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
         let error = error.into();
         let message = format!("the application's transaction could not carry it ({error}): roll back, and begin anew");
         StoreError::new(StoreErrorKind::Unavailable, doing, message).because(error).into()
     }
 
-    fn text_of(rows: &[Row]) -> Result<String, Box<dyn StdError + Send + Sync>> {
-        let row = rows.first().ok_or("the statement gave no row")?;
-        Ok(row.try_get(0)?)
+    async fn ask(
+        client: &impl GenericClient,
+        statement: String,
+        argument: String,
+    ) -> Result<String, Box<dyn StdError + Send + Sync>> {
+        let rows = client.query_typed(&statement, &[(&argument, Type::TEXT)]).await?;
+        Ok(rows.first().ok_or("the statement gave no row")?.try_get(0)?)
     }
 
     macro_rules! enlist {
         ($client:ty) => {
             impl Enlist for $client {
                 async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
-                    let client = &**self;
-                    let run = async move |statement: String, argument: String| {
-                        text_of(&client.query_typed(&statement, &[(&argument, Type::TEXT)]).await?)
-                    };
-                    enqueue(store, batch, run).await
+                    enqueue(store, batch, |statement, argument| ask(*self, statement, argument)).await
                 }
 
                 async fn signal(
@@ -265,11 +325,16 @@ mod postgres {
                     store: &dyn Store,
                     arrivals: Vec<Arrival>,
                 ) -> Result<(Signalled, Wake), Error> {
-                    let client = &**self;
-                    let run = async move |statement: String, argument: String| {
-                        text_of(&client.query_typed(&statement, &[(&argument, Type::TEXT)]).await?)
-                    };
-                    signal(store, arrivals, run).await
+                    signal(store, arrivals, |statement, argument| ask(*self, statement, argument)).await
+                }
+
+                // On a connection of the store's: rolled back, it is swept as any blob without a job.
+                async fn put_blob(&mut self, store: &dyn Store, name: BlobName, bytes: Bytes) -> Result<(), Error> {
+                    Ok(store.blobs().put(name, bytes).await?)
+                }
+
+                async fn enqueued(&mut self, store: &dyn Store, kind: Kind) -> Result<Vec<Payload>, Error> {
+                    enqueued(store, kind, |statement, argument| ask(*self, statement, argument)).await
                 }
             }
         };
@@ -278,19 +343,27 @@ mod postgres {
     enlist!(&tokio_postgres::Transaction<'_>);
     enlist!(&tokio_postgres::Client);
 
-    impl<F, E> Enlist for SqlText<F>
+    // The future of the driver comes in a box that is `Send`: of a closure's own future no task could tell.
+    impl<C, F, E> Enlist for SqlText<'_, C, F>
     where
-        F: AsyncFnMut(&str, &str) -> Result<String, E>,
+        C: Send,
+        F: for<'a> FnMut(&'a mut C, String, String) -> BoxFuture<'a, Result<String, E>>,
         E: Into<Box<dyn StdError + Send + Sync>>,
     {
         async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
-            let run = async |statement: String, argument: String| (self.0)(&statement, &argument).await;
-            enqueue(store, batch, run).await
+            enqueue(store, batch, |statement, argument| (self.run)(self.connection, statement, argument)).await
         }
 
         async fn signal(&mut self, store: &dyn Store, arrivals: Vec<Arrival>) -> Result<(Signalled, Wake), Error> {
-            let run = async |statement: String, argument: String| (self.0)(&statement, &argument).await;
-            signal(store, arrivals, run).await
+            signal(store, arrivals, |statement, argument| (self.run)(self.connection, statement, argument)).await
+        }
+
+        async fn put_blob(&mut self, store: &dyn Store, name: BlobName, bytes: Bytes) -> Result<(), Error> {
+            Ok(store.blobs().put(name, bytes).await?)
+        }
+
+        async fn enqueued(&mut self, store: &dyn Store, kind: Kind) -> Result<Vec<Payload>, Error> {
+            enqueued(store, kind, |statement, argument| (self.run)(self.connection, statement, argument)).await
         }
     }
 }
@@ -299,17 +372,41 @@ mod postgres {
 mod sqlite {
     use towpath_sqlite::{SqliteStore, rusqlite};
 
-    use super::{Arrival, Enlist, Enqueue, Enqueued, Error, Signalled, Store, Wake, another_store};
+    use super::{
+        Arrival, BlobName, Bytes, Enlist, Enqueue, Enqueued, Error, Kind, Payload, Signalled, Store, Wake,
+        another_store,
+    };
 
-    impl Enlist for &rusqlite::Connection {
-        async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
-            Ok(store_of(store)?.enqueue_in(self, &batch)?)
-        }
+    macro_rules! enlist {
+        ($connection:ty) => {
+            impl Enlist for $connection {
+                async fn enqueue(&mut self, store: &dyn Store, batch: Enqueue) -> Result<(Enqueued, Wake), Error> {
+                    Ok(store_of(store)?.enqueue_in(self, &batch)?)
+                }
 
-        async fn signal(&mut self, store: &dyn Store, arrivals: Vec<Arrival>) -> Result<(Signalled, Wake), Error> {
-            Ok(store_of(store)?.signal_in(self, &arrivals)?)
-        }
+                async fn signal(
+                    &mut self,
+                    store: &dyn Store,
+                    arrivals: Vec<Arrival>,
+                ) -> Result<(Signalled, Wake), Error> {
+                    Ok(store_of(store)?.signal_in(self, &arrivals)?)
+                }
+
+                async fn put_blob(&mut self, store: &dyn Store, name: BlobName, bytes: Bytes) -> Result<(), Error> {
+                    Ok(store_of(store)?.put_blob_in(self, &name, &bytes)?)
+                }
+
+                async fn enqueued(&mut self, store: &dyn Store, kind: Kind) -> Result<Vec<Payload>, Error> {
+                    Ok(store_of(store)?.enqueued_in(self, &kind)?)
+                }
+            }
+        };
     }
+
+    enlist!(&rusqlite::Connection);
+    // A connection is no `Sync`: with one of these the calls are futures that may change their thread.
+    enlist!(&mut rusqlite::Connection);
+    enlist!(rusqlite::Connection);
 
     fn store_of(store: &dyn Store) -> Result<&SqliteStore, Error> {
         let own = store.as_any().and_then(|store| store.downcast_ref());

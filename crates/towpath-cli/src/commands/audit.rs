@@ -12,6 +12,9 @@ use crate::{exit, say, words};
 /// List what people have done to jobs and graphs, newest first
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
+    /// Only what was done to this: the id of a job, graph, run or worker, or the name of a queue or schedule.
+    #[arg(long, value_name = "TARGET")]
+    of: Option<String>,
     /// Most lines.
     #[arg(long, default_value_t = 100)]
     limit: u32,
@@ -22,7 +25,11 @@ pub(crate) struct Audit {
 impl Audit {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let client = self.view.store.found()?.open_to_read().await?;
-        let lines = client.inspect().audit(Page { after: None, limit: self.limit }).await?;
+        let page = Page { after: None, limit: self.limit };
+        let lines = match self.of {
+            Some(target) => client.inspect().audit_of(target, page).await?,
+            None => client.inspect().audit(page).await?,
+        };
         if self.view.json {
             let lines = lines.iter().map(|line| {
                 json!({

@@ -87,7 +87,7 @@ impl FilterArgs {
     pub(super) fn of(&self, state: Option<State>) -> JobFilter {
         let shape = if self.runs { JobShape::Run } else { JobShape::Any };
         let (queue, kind, tags) = (self.queue.clone(), self.kind.clone(), self.tags.clone());
-        JobFilter { state, queue, kind, graph: self.graph, shape, tags }
+        JobFilter { state, queue, kind, graph: self.graph, shape, tags, above: None }
     }
 }
 

@@ -9,7 +9,7 @@ use towpath::core::store::{
 use super::{ViewArgs, find_job, follow, json, pruned};
 use crate::commands::journal::{self, Open};
 use crate::error::CliError;
-use crate::flow::is_of_flow;
+use crate::flow::flow_of;
 use crate::served::Served;
 use crate::{exit, say, words};
 
@@ -92,10 +92,9 @@ fn print(detail: &JobDetail, attempts: &[AttemptLine], marks: &[MarkLine], serve
     if let Some(lack) = served.lack_of(line) {
         let (what, remedy) =
             (served.what(&line.queue, &line.kind, &lack), served.remedy(&line.queue, &line.kind, &lack));
-        match line.node.as_ref().filter(|_| is_of_flow(&line.queue)) {
-            Some(node) => {
-                let remedy = format!("nobody runs it: carry on with `towpath resume{store_option} {}`", node.graph);
-                field("unserved", remedy);
+        match flow_of(&line.queue) {
+            Some(graph) => {
+                field("unserved", format!("nobody runs it: carry on with `towpath resume{store_option} {graph}`"));
             }
             None => field("unserved", format!("{what}; {remedy}")),
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use clap::Args;
-use towpath::core::store::{GraphDetail, GraphFilter, GraphLine, GraphStanding, Page};
+use towpath::core::store::{GraphDetail, GraphLine, GraphStanding, Page};
 use towpath::{Client, GraphId};
 
 use super::{DriveArgs, LimitArgs, StoreArgs};
@@ -70,11 +70,10 @@ enum Choice {
 }
 
 async fn the_only_unfinished(client: &Client, store: &str) -> Result<Choice, CliError> {
-    let newest = Page { after: None, limit: 20 };
-    let open = client.inspect().graphs(GraphStanding::Open.into(), newest).await?;
+    let open = by_themselves(client, GraphStanding::Open, SHOWN_MAX).await?;
     match open.as_slice() {
         [only] => Ok(Choice::Unfinished(only.id)),
-        [] => match client.inspect().graphs(GraphFilter::default(), Page { limit: 1, ..newest }).await?.first() {
+        [] => match by_themselves(client, GraphStanding::Any, 1).await?.first() {
             Some(line) => Ok(Choice::AllEnded(line.id)),
             None => Err(CliError::usage(
                 format!("there is no graph in {store}"),
@@ -86,6 +85,34 @@ async fn the_only_unfinished(client: &Client, store: &str) -> Result<Choice, Cli
             "name the one to resume: towpath resume GRAPH-ID",
         )),
     }
+}
+
+/// The newest graphs that stand so and inside no other, as far as some hundred of all are looked at.
+pub(super) async fn by_themselves(
+    client: &Client,
+    standing: GraphStanding,
+    most: usize,
+) -> Result<Vec<GraphLine>, CliError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    for _ in 0..PAGES_MAX {
+        let page = Page { after, ..Page::default() };
+        let lines = client.inspect().graphs(standing.into(), page).await?;
+        let is_last = lines.len() < page.limit as usize;
+        after = lines.last().map(|line| line.key);
+        for line in lines {
+            let holder = client.holder(line.id).await.map_err(|e| CliError::failed("look for its holder", e))?;
+            if holder.is_none() {
+                found.push(line);
+            }
+            if found.len() >= most {
+                return Ok(found);
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 fn list(graphs: &[GraphLine]) -> String {
@@ -112,3 +139,7 @@ fn tell_of_change(source: &FlowSource) {
         Err(_) => say::remark(format_args!("note: {shown} cannot be read any more; the flow goes on as it was stored")),
     }
 }
+
+pub(super) const SHOWN_MAX: usize = 20;
+/// A node that runs a flow for each element of a list has at most 1,000 of them at work at once.
+const PAGES_MAX: usize = 11;

@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use towpath::core::State;
-use towpath::core::builtin::{self, Wait};
-use towpath::core::store::{GraphStanding, Page};
+use towpath::core::store::GraphStanding;
 use towpath::{Client, GraphId};
 
-use super::{ActorArgs, DriveArgs, LimitArgs, ParamArgs, StoreArgs};
+use super::{ActorArgs, DriveArgs, LimitArgs, ParamArgs, StoreArgs, resume};
 use crate::drive::{Drive, Outcome, Start};
 use crate::error::CliError;
 use crate::exit;
 use crate::flow::{FlowFile, FlowSource, queues_of};
 use crate::location::Location;
 use crate::say;
+use crate::waits::Waits;
 
 /// Run a flow file
 ///
@@ -87,9 +86,12 @@ pub(super) async fn drive(
     }
     let store_option = location.option();
     let queues = queues_of(graph, source);
-    tell_of_waits(client, graph, &store_option).await?;
+    let mut waits = Waits::new(&store_option);
+    if let Some(detail) = client.inspect().graph(graph).await? {
+        waits.of_graph(client, &detail).await?.iter().for_each(say::line);
+    }
     let (own, store_option_of) = (groups.clone(), store_option.clone());
-    let drive = Drive { client, graph, groups: own, parallel, queues, store_option: store_option_of, start };
+    let drive = Drive { client, graph, groups: own, parallel, queues, store_option: store_option_of, waits, start };
     let driven = drive.run().await;
     groups.leave();
     match driven? {
@@ -101,22 +103,9 @@ pub(super) async fn drive(
     }
 }
 
-/// Nodes that wait for a signal go on only if somebody sends it.
-async fn tell_of_waits(client: &Client, graph: GraphId, store_option: &str) -> Result<(), CliError> {
-    let Some(detail) = client.inspect().graph(graph).await? else { return Ok(()) };
-    let waits = detail.nodes.iter().filter(|node| node.kind.as_str() == builtin::SIGNAL);
-    for node in waits.filter(|node| !matches!(node.state, State::Ended(_))).take(WAITS_TOLD_MAX) {
-        let input = client.inspect().job(node.job).await?.map(|job| job.input);
-        let Some(Ok(wait)) = input.map(|input| input.decode::<Wait>()) else { continue };
-        let (name, signal) = (&node.name, &wait.signal);
-        say::line(format_args!("{name} waits for: towpath signal{store_option} '{graph}/{name}' {signal}"));
-    }
-    Ok(())
-}
-
 /// A second run of a file whose first one waits may be a mistake.
 async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliError> {
-    for line in client.inspect().graphs(GraphStanding::Open.into(), Page { after: None, limit: 20 }).await? {
+    for line in resume::by_themselves(client, GraphStanding::Open, resume::SHOWN_MAX).await? {
         let detail = client.inspect().graph(line.id).await?;
         let source: Option<FlowSource> = detail.and_then(|d| d.input).and_then(|input| input.decode().ok());
         if source.is_some_and(|source| source.file == file.path) {
@@ -129,6 +118,3 @@ async fn tell_of_unfinished(client: &Client, file: &FlowFile) -> Result<(), CliE
     }
     Ok(())
 }
-
-/// More are found by `towpath graph show`.
-const WAITS_TOLD_MAX: usize = 10;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde_json::json;
 use towpath::Kind;
-use towpath::core::store::VersionLine;
+use towpath::core::store::{PatchLine, VersionLine};
 
 use super::ViewArgs;
 use crate::error::CliError;
@@ -17,8 +17,15 @@ use crate::{exit, say, words};
 ///
 /// What has not ended of each version, and whether a living worker takes it. A version that workers take and that nothing is
 /// open of may be removed from the code.
+///
+/// With `--patches`, the patches (`cx.patched`) that live runs have recorded instead, and how many live runs of that version have not:
+/// those passed the place before the patch was there, or have not come to it. Once none of them is older than the deploy
+/// of the patch, what stands in its `else` may be removed, and the `if` with it.
 #[derive(Debug, Args)]
 pub(crate) struct VersionsCommand {
+    /// List the patches of durable functions.
+    #[arg(long)]
+    patches: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -36,7 +43,10 @@ const NAMED_MAX: u16 = 20;
 impl VersionsCommand {
     pub(super) async fn run(self) -> Result<u8, CliError> {
         let client = self.view.store.found()?.open_to_read().await?;
-        let lines = lines(client.inspect().open_versions().await?, &Served::look(&client).await?);
+        if self.patches {
+            return patches(&client.inspect().open_patches().await?, self.view.json);
+        }
+        let lines = lines(client.inspect().open_versions(u32::MAX).await?, &Served::look(&client).await?);
         if self.view.json {
             let all = lines.iter().map(|((kind, version), line)| {
                 json!({
@@ -71,6 +81,39 @@ impl VersionsCommand {
         table.print_or("nothing is open");
         Ok(exit::SUCCEEDED)
     }
+}
+
+fn patches(lines: &[PatchLine], as_json: bool) -> Result<u8, CliError> {
+    if as_json {
+        let all = lines.iter().map(|line| {
+            json!({
+                "function": line.kind,
+                "version": line.version,
+                "patch": line.patch,
+                "runs": line.runs,
+                "first": words::instant(line.first),
+                "others": line.others,
+                "oldest_other": line.oldest_other.map(words::instant),
+            })
+        });
+        say::json(&all.collect::<Vec<_>>())?;
+        return Ok(exit::SUCCEEDED);
+    }
+    let mut table = Table::new(&["function", "version", "patch", "runs", "first", "without it", "oldest of these", ""]);
+    for line in lines {
+        table.row(vec![
+            line.kind.to_string(),
+            line.version.to_string(),
+            line.patch.clone(),
+            line.runs.to_string(),
+            words::instant(line.first),
+            line.others.to_string(),
+            line.oldest_other.map(words::instant).unwrap_or_default(),
+            if line.others == 0 { "may be made the only way" } else { "" }.to_owned(),
+        ]);
+    }
+    table.print_or("no live run has recorded a patch");
+    Ok(exit::SUCCEEDED)
 }
 
 fn lines(open: Vec<VersionLine>, served: &Served) -> BTreeMap<(Kind, u16), Line> {

@@ -1,50 +1,78 @@
 //! What the nodes of a file mean to each other and to the machine: names, edges, cycles, programs.
 
+mod make;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
-use towpath::core::builtin::{self, Scope};
+use towpath::core::builtin::Scope;
 use towpath::core::limits;
 use towpath::expression::Expression;
 use towpath::{GraphLimits, NodeName};
 
+use super::Flow;
 use super::node::{DraftDoes, DraftEdge, DraftNode, undo_name};
 use super::problem::Problem;
 use super::program::find_program;
 use super::read::Drafts;
-use super::{Does, Flow, Node};
-use crate::exec::{Exec, Http, Text, http};
+use crate::exec::Text;
 
 /// Checks the drafts as a whole.
 ///
 /// # Errors
 /// Everything that is wrong, with what was wrong before.
 pub(super) fn check(drafts: Drafts, folder: &Path, limits: &GraphLimits) -> Result<Flow, Vec<Problem>> {
-    let Drafts { name, fail_fast, retry, queues, mut nodes, mut problems, .. } = drafts;
-    limits_of_the_whole(&nodes, limits, &mut problems);
-    let names = names(&nodes, &mut problems);
-    let edges = edges(&nodes, &names, &mut problems);
-    cycles(&nodes, &edges, &mut problems);
-    expressions(&nodes, &names, &edges, &mut problems);
-    drop(edges);
-    for node in &nodes {
-        folder_and_program(node, folder, &mut problems);
-        in_queue(node, &queues, &mut problems);
-    }
-    for node in &mut nodes {
-        // What a node does not read it does not store.
-        let uses =
-            |name: &String| node.expressions.iter().any(|(expression, _)| expression.uses().params.contains(name));
-        node.scope.params.retain(|name, _| uses(name));
-        if node.expressions.is_empty() {
-            node.scope = Scope::default();
-        }
-    }
-    let nodes = make(nodes, &mut problems);
-    match name {
-        Some(name) if problems.is_empty() => Ok(Flow { name, fail_fast, retry, queues, nodes }),
+    let mut problems = Vec::new();
+    let queues = drafts.queues.clone();
+    match (Checker { folder, limits, queues: &queues, is_outer: true }).check(drafts, &mut problems) {
+        Some(flow) if problems.is_empty() => Ok(flow),
         _ => Err(problems),
+    }
+}
+
+/// Checks a flow, and those that its nodes run.
+#[derive(Clone, Copy)]
+struct Checker<'a> {
+    folder: &'a Path,
+    limits: &'a GraphLimits,
+    /// Those of the outermost flow.
+    queues: &'a BTreeMap<String, u16>,
+    is_outer: bool,
+}
+
+impl Checker<'_> {
+    fn check(self, drafts: Drafts, problems: &mut Vec<Problem>) -> Option<Flow> {
+        problems.extend(drafts.problems);
+        let mut nodes = drafts.nodes;
+        self.check_nodes(&mut nodes, problems);
+        let nodes = self.make(nodes, problems);
+        let Drafts { fail_fast, retry, queues, .. } = drafts;
+        Some(Flow { name: drafts.name?, fail_fast, retry, queues, nodes })
+    }
+
+    fn check_nodes(self, nodes: &mut [DraftNode], problems: &mut Vec<Problem>) {
+        limits_of_the_whole(nodes, self.limits, problems);
+        let names = names(nodes, problems);
+        let edges = edges(nodes, &names, problems);
+        cycles(nodes, &edges, problems);
+        expressions(nodes, &names, &edges, problems);
+        drop(edges);
+        for node in &*nodes {
+            folder_and_program(node, self, problems);
+            in_queue(node, self.queues, problems);
+            enough(node, problems);
+        }
+        for node in nodes {
+            // What a node does not read it does not store.
+            let uses =
+                |name: &String| node.expressions.iter().any(|(expression, _)| expression.uses().params.contains(name));
+            node.scope.params.retain(|name, _| uses(name));
+            node.scope.given.retain(|name, _| uses(name));
+            if node.expressions.is_empty() {
+                node.scope = Scope::default();
+            }
+        }
     }
 }
 
@@ -79,11 +107,11 @@ fn expressions(nodes: &[DraftNode], names: &HashMap<&str, usize>, edges: &[Edge<
                     problem.did_you_mean(name, known, "name a node that is above this one")
                 });
             }
-            for name in expression.uses().params.iter().filter(|name| !node.scope.params.contains_key(*name)) {
+            for name in expression.uses().params.iter().filter(|name| !node.scope.has_param(name)) {
                 let problem =
                     Problem::new(format!("`{expression}` reads the parameter `{name}`, which is not declared"));
                 let problem = problem.at(span.clone(), "no such parameter").in_source(node.source);
-                let known = node.scope.params.keys().map(String::as_str);
+                let known = node.scope.params.keys().chain(node.scope.given.keys()).map(String::as_str);
                 problems.push(problem.did_you_mean(name, known, "declare it in `[params]`"));
             }
         }
@@ -96,10 +124,10 @@ fn of_element(node: &DraftNode, expression: &Expression, span: &Range<usize>) ->
     let problem = match (node.is_of_element(span), uses.nodes.first()) {
         (false, _) if uses.each => {
             let problem = Problem::new(format!("`{expression}` reads `each`, and there is no element here"));
-            let help = "`each` is for what a node with `each = …` does: its `exec`, `env` or `http`";
+            let help = "`each` is for what a node with `each = …` does: its `exec`, `env`, `http` or `flow`";
             problem.at(span.clone(), "no element").help(help)
         }
-        (true, Some(name)) => {
+        (true, Some(name)) if !matches!(node.does, Some(DraftDoes::Flow(_))) => {
             let problem = Problem::new(format!("`{expression}` reads the node `{name}`, and is of an element"));
             let help = "what is done for an element sees `each` and `params`: let the list hold all that it needs";
             problem.at(span.clone(), "it cannot be known here").help(help)
@@ -124,6 +152,22 @@ fn in_queue(node: &DraftNode, queues: &BTreeMap<String, u16>, problems: &mut Vec
     let problem = problem.at(span.clone(), "no such queue").in_source(node.source);
     let known = queues.keys().map(String::as_str);
     problems.push(problem.did_you_mean(queue, known, &format!("declare it: queues = {{ \"{queue}\" = 1 }}")));
+}
+
+/// A node has as many parents as it waits for. Those of an include count one by one.
+fn enough(node: &DraftNode, problems: &mut Vec<Problem>) {
+    let Some((need, span)) = &node.at_least else { return };
+    let parents = node.after.len();
+    if usize::try_from(*need).is_ok_and(|need| (1..=parents).contains(&need)) {
+        return;
+    }
+    let problem = Problem::new(format!("node `{}` waits for at least {need} of {parents}", node.name));
+    let help = match parents {
+        0 => "name what it waits for: after = [\"a\", \"b\"]".to_owned(),
+        1 => "leave `at_least` out: it waits for one node".to_owned(),
+        _ => format!("write a number from 1 to {parents}"),
+    };
+    problems.push(problem.at(span.clone(), "here").help(help).in_source(node.source));
 }
 
 fn limits_of_the_whole(nodes: &[DraftNode], limits: &GraphLimits, problems: &mut Vec<Problem>) {
@@ -324,13 +368,13 @@ fn cycle_problem(nodes: &[DraftNode], cycle: &[&Edge<'_>]) -> Problem {
 
 /// The folder and program of a node without parents must be there now. What runs later may use what earlier nodes
 /// make; only a program that is searched in `PATH` is looked for at once.
-fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Problem>) {
-    let is_first = node.after.is_empty() && node.guards.is_none();
+fn folder_and_program(node: &DraftNode, checker: Checker<'_>, problems: &mut Vec<Problem>) {
+    let is_first = checker.is_outer && node.after.is_empty() && node.guards.is_none();
     if !node.dir.is_dir() {
         if is_first {
             let span = node.dir_span.clone().unwrap_or(node.span.clone());
             let problem = Problem::new(format!("the folder of node `{}` is not there", node.name));
-            let relative = format!("`dir` counts from the folder of the flow file, {}", folder.display());
+            let relative = format!("`dir` counts from the folder of the flow file, {}", checker.folder.display());
             let problem = problem.at(span, format!("no folder {}", node.dir.display())).help(relative);
             problems.push(problem.in_source(node.source));
         }
@@ -351,64 +395,6 @@ fn folder_and_program(node: &DraftNode, folder: &Path, problems: &mut Vec<Proble
         let problem = problem.at(command.program_span.clone(), why).help(help);
         problems.push(problem.in_source(node.source));
     }
-}
-
-fn make(drafts: Vec<DraftNode>, problems: &mut Vec<Problem>) -> Vec<Node> {
-    let mut nodes = Vec::with_capacity(drafts.len());
-    for mut draft in drafts {
-        let (Some(does), Ok(name)) = (draft.does.take(), NodeName::new(&draft.name)) else { continue };
-        let does = match does {
-            DraftDoes::Command(command) => {
-                let Some(dir) = draft.dir.to_str() else {
-                    let problem = Problem::new(format!("the path {} is not UTF-8", draft.dir.display()));
-                    problems.push(problem.at(draft.span, "its folder").in_source(draft.source));
-                    continue;
-                };
-                Does::Exec(Exec { argv: command.argv, dir: dir.to_owned(), env: draft.env, scope: draft.scope.clone() })
-            }
-            DraftDoes::Http(http) => Does::Http(Http {
-                method: http.method,
-                url: http.url,
-                headers: http.headers,
-                body: http.body,
-                expect: http.expect,
-                timeout_us: builtin::limit_us(draft.timeout.unwrap_or(http::TIMEOUT)),
-                scope: draft.scope.clone(),
-            }),
-            DraftDoes::Branches(branches) => Does::Branches(branches),
-            DraftDoes::Signal(wait) => Does::Signal(wait),
-            DraftDoes::Timer(due) => Does::Timer(due),
-        };
-        let bytes = does.bytes();
-        if bytes > limits::PAYLOAD_BYTES_MAX {
-            let problem = Problem::new(format!("node `{name}` is too large")).at(
-                draft.span,
-                format!(
-                    "its command and variables have {bytes} bytes, at most {} are allowed",
-                    limits::PAYLOAD_BYTES_MAX
-                ),
-            );
-            problems.push(problem.help("put the text into a file and name that").in_source(draft.source));
-            continue;
-        }
-        let after =
-            draft.after.into_iter().filter_map(|e| Some((NodeName::new(&e.parent).ok()?, e.condition))).collect();
-        nodes.push(Node {
-            name,
-            does,
-            after,
-            guards: draft.guards.and_then(|guarded| NodeName::new(&guarded).ok()),
-            guard: draft.guard,
-            each: draft.each.map(|(each, _)| each),
-            may_fail: draft.may_fail,
-            delay: draft.delay,
-            queue: draft.queue.map(|(queue, _)| queue),
-            retry: draft.retry,
-            timeout: draft.timeout,
-            scope: draft.scope,
-        });
-    }
-    nodes
 }
 
 /// Cycles named at once, and nodes of a cycle shown.

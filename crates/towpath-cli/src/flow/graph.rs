@@ -1,18 +1,18 @@
 //! From a flow to a graph, and what the graph remembers of its file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use towpath::Job as _;
-use towpath::core::builtin::{self, EachJob, Gate, Map, Scope};
+use towpath::core::builtin::{self, EachJob, Gate, Map, Nested, Scope};
 use towpath::{
-    Client, Condition, Due, FailureMode, GraphId, GraphRules, InvalidName, JobRules, Kind, Label, NewEdge, NewGraph,
-    NewJob, NewNode, NodeName, Payload, Queue,
+    Client, Condition, Due, FailureMode, GraphId, GraphRules, InvalidName, JobRules, Kind, Label, Need, NewEdge,
+    NewGraph, NewJob, NewNode, NodeName, Payload, Queue,
 };
 
-use super::{Does, Flow, FlowFile, Node};
+use super::{Does, Flow, FlowFile, Held, Node};
 use crate::exec::{Exec, Http};
 
 /// Where a stored graph came from. It is the graph's input.
@@ -41,25 +41,55 @@ impl Flow {
     /// # Errors
     /// A payload cannot be written; the flow was checked, so this is a fault of ours.
     pub(crate) fn into_graph(self, id: GraphId, source: &FlowSource) -> Result<NewGraph, String> {
-        let input = Payload::json(source).map_err(|e| e.to_string())?;
+        self.graph(id, source, source)
+    }
+
+    /// The graph; nodes of one that another holds stand in the queues of the outermost, whose source this is.
+    fn graph(&self, id: GraphId, input: &impl Serialize, source: &FlowSource) -> Result<NewGraph, String> {
+        let input = Payload::json(input).map_err(|e| e.to_string())?;
         let mut graph = NewGraph {
             id,
-            name: self.name,
+            name: self.name.clone(),
             rules: GraphRules { fail_fast: self.fail_fast, retry: self.retry, ..GraphRules::default() },
             input: Some(input),
             unique: None,
             nodes: Vec::with_capacity(self.nodes.len()),
             edges: Vec::new(),
         };
-        for node in self.nodes {
-            add(&mut graph, node)?;
+        for node in &self.nodes {
+            add(&mut graph, node, source)?;
         }
         Ok(graph)
     }
 }
 
+/// What a flow that another one runs knows of itself, beside the parameters that it is given.
+#[derive(Serialize)]
+struct HeldSource<'a> {
+    file: &'a Path,
+    actor: &'a str,
+}
+
+impl Held {
+    /// The size of what is stored of it.
+    pub(super) fn bytes(&self) -> usize {
+        let source =
+            FlowSource { file: PathBuf::new(), hash: String::new(), actor: String::new(), queues: BTreeMap::new() };
+        // One that cannot be written is said to be wrong when it is to be stored.
+        self.text(Client::new_graph_id(), &source).map_or(0, |text| text.get().len())
+    }
+
+    /// Its graph, as a node holds it.
+    fn text(&self, outermost: GraphId, source: &FlowSource) -> Result<Box<RawValue>, String> {
+        let input = HeldSource { file: &self.file, actor: &source.actor };
+        let graph = self.flow.graph(outermost, &input, source)?;
+        let text = graph.to_json().map_err(|invalid| invalid.to_string())?;
+        RawValue::from_string(text).map_err(|e| e.to_string())
+    }
+}
+
 /// Adds a node with its edges, and the gate before it if it has one.
-fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
+fn add(graph: &mut NewGraph, node: &Node, source: &FlowSource) -> Result<(), String> {
     let queue = match &node.queue {
         Some(queue) => Queue::new(&format!("{}.{queue}", queue_of(graph.id).map_err(|e| e.to_string())?)),
         None => queue_of(graph.id),
@@ -79,8 +109,9 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
     graph.edges.extend(edges);
     let name = node.name.clone();
     let mut new = match &node.does {
-        Does::Exec(exec) => of_job(graph.id, name, job(Exec::KIND, exec, &node)?, &node)?,
-        Does::Http(http) => of_job(graph.id, name, job(Http::KIND, http, &node)?, &node)?,
+        Does::Exec(exec) => of_job(graph.id, name, job(Exec::KIND, exec, node)?, node)?,
+        Does::Http(http) => of_job(graph.id, name, job(Http::KIND, http, node)?, node)?,
+        Does::Flow(held) => of_flow(graph.id, name, held, node, source)?,
         Does::Branches(branches) => gate_node(name, branches.clone(), &node.scope)?,
         Does::Signal(wait) => NewNode::wait(graph.id, name, Client::new_job_id(), wait).map_err(|e| e.to_string())?,
         Does::Timer(due) => NewNode::timer(name, Client::new_job_id(), *due),
@@ -89,7 +120,10 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
     if let Some(delay) = node.delay {
         new.job.due = Due::After(delay);
     }
-    new.guards = node.guards;
+    new.guards.clone_from(&node.guards);
+    if let Some(need) = node.at_least {
+        new.need = Need::AtLeast(need);
+    }
     if node.may_fail {
         new.failure = FailureMode::MayFail;
     }
@@ -99,14 +133,41 @@ fn add(graph: &mut NewGraph, node: Node) -> Result<(), String> {
 
 /// The node of a job, or of one for each element of a list: those stand in the queue of the node.
 fn of_job(graph: GraphId, name: NodeName, job: NewJob, node: &Node) -> Result<NewNode, String> {
-    let Some(each) = &node.each else { return Ok(NewNode::new(name, job)) };
+    if node.each.is_none() {
+        return Ok(NewNode::new(name, job));
+    }
     let input: Box<RawValue> = job.input.decode().map_err(|e| e.problem)?;
     let job = EachJob::of(job, Some(input), Some(INTO.to_owned()));
+    of_elements(graph, name, builtin::Each::Job(Box::new(job)), BTreeMap::new(), node)
+}
+
+/// The node of a flow, or of one for each element of a list. `graph` is the outermost: its nodes stand in the queues of that.
+fn of_flow(graph: GraphId, name: NodeName, held: &Held, node: &Node, source: &FlowSource) -> Result<NewNode, String> {
+    let (text, given) = (held.text(graph, source)?, held.given.clone());
+    if node.each.is_some() {
+        return of_elements(graph, name, builtin::Each::Graph(text), given, node);
+    }
+    let nested = Nested { graph: text, input_from: None, given, scope: node.scope.clone() };
+    let mut node = NewNode::nested(graph, name, Client::new_job_id(), &nested).map_err(|e| e.to_string())?;
+    node.job.rules.crash_limit = CRASH_LIMIT;
+    Ok(node)
+}
+
+/// The node of something that is done for each element of its list.
+fn of_elements(
+    graph: GraphId,
+    name: NodeName,
+    does: builtin::Each,
+    given: BTreeMap<String, builtin::Given>,
+    node: &Node,
+) -> Result<NewNode, String> {
+    let each = node.each.as_ref().ok_or("it has no list")?;
     let map = Map {
         concurrency: each.concurrency,
         on_failure: each.on_failure,
+        given,
         scope: node.scope.clone(),
-        ..Map::new(each.over.clone(), builtin::Each::Job(Box::new(job)))
+        ..Map::new(each.over.clone(), does)
     };
     let mut node = NewNode::map(graph, name, Client::new_job_id(), &map).map_err(|e| e.to_string())?;
     node.job.rules.crash_limit = CRASH_LIMIT;
@@ -136,9 +197,9 @@ pub(crate) fn queue_of(graph: GraphId) -> Result<Queue, InvalidName> {
     Queue::new(&format!("flow.{graph}"))
 }
 
-/// Whether the jobs of a queue are nodes of a flow, which `towpath` itself runs.
-pub(crate) fn is_of_flow(queue: &Queue) -> bool {
-    queue.as_str().starts_with("flow.")
+/// The flow whose nodes stand in a queue, which `towpath` itself runs: those of flows inside it stand there too.
+pub(crate) fn flow_of(queue: &Queue) -> Option<GraphId> {
+    queue.as_str().strip_prefix("flow.")?.split('.').next()?.parse().ok()
 }
 
 /// The queues of a flow besides its own, and how many of each run at once.

@@ -4,6 +4,7 @@ mod command;
 mod does;
 mod each;
 mod edges;
+mod held;
 mod http;
 mod retry;
 mod text;
@@ -27,6 +28,9 @@ use crate::exec::Text;
 pub(crate) use each::Each;
 #[cfg(test)]
 pub(super) use each::FIELDS as EACH_FIELDS;
+pub(super) use held::DraftFlow;
+#[cfg(test)]
+pub(super) use held::FIELDS as HELD_FIELDS;
 #[cfg(test)]
 pub(super) use http::FIELDS as HTTP_FIELDS;
 pub(super) use http::{DraftHttp, METHODS};
@@ -45,6 +49,8 @@ pub(super) struct DraftNode {
     pub(super) dir_span: Option<Range<usize>>,
     pub(super) env: BTreeMap<String, Text>,
     pub(super) after: Vec<DraftEdge>,
+    /// How many of those it waits for, if not for all, and where that stands.
+    pub(super) at_least: Option<(u32, Range<usize>)>,
     /// Of an undo, the node that it guards.
     pub(super) guards: Option<String>,
     pub(super) guard: Option<String>,
@@ -75,6 +81,7 @@ impl DraftNode {
             dir_span: None,
             env: BTreeMap::new(),
             after: Vec::new(),
+            at_least: None,
             guards: None,
             guard: None,
             each: None,
@@ -111,6 +118,8 @@ pub(super) enum DraftDoes {
     Command(DraftCommand),
     /// Calls a server.
     Http(DraftHttp),
+    /// Runs another flow.
+    Flow(Box<DraftFlow>),
     /// Takes a branch.
     Branches(Vec<(Label, String)>),
     /// Waits for a signal.
@@ -145,14 +154,16 @@ pub(super) struct NodeReader<'a> {
 }
 
 /// The fields of a node.
-pub(crate) const FIELDS: [&str; 17] = [
-    "exec", "shell", "env", "dir", "http", "branches", "signal", "timer", "each", "after", "if", "may_fail", "delay",
-    "queue", "retry", "timeout", "undo",
+pub(crate) const FIELDS: [&str; 19] = [
+    "exec", "shell", "env", "dir", "http", "flow", "branches", "signal", "timer", "each", "after", "at_least", "if",
+    "may_fail", "delay", "queue", "retry", "timeout", "undo",
 ];
 /// Those that say what it does, one of which it has.
-pub(super) const DOES: [&str; 5] = ["exec", "http", "branches", "signal", "timer"];
+pub(super) const DOES: [&str; 6] = ["exec", "http", "flow", "branches", "signal", "timer"];
 /// Those that make sense of a command only.
 const OF_COMMANDS: [&str; 3] = ["shell", "env", "dir"];
+/// Those that make sense of work only.
+const OF_WORK: [&str; 2] = ["retry", "timeout"];
 
 impl NodeReader<'_> {
     /// The node, and its undo if it has one.
@@ -181,7 +192,7 @@ impl NodeReader<'_> {
         fields: &[&'static str],
     ) -> Option<Place<'t, 'i>> {
         let mut does: Vec<(&'static str, Place<'_, '_>)> = Vec::new();
-        let mut of_commands = Vec::new();
+        let (mut of_commands, mut of_work) = (Vec::new(), Vec::new());
         let (mut shell, mut undo) = (false, None);
         for (key, value) in in_order(table) {
             let field = key.get_ref().as_ref();
@@ -190,6 +201,7 @@ impl NodeReader<'_> {
                 continue;
             }
             does.extend(DOES.into_iter().find(|does| *does == field).map(|does| (does, value)));
+            of_work.extend(OF_WORK.into_iter().chain(["queue"]).find(|of| *of == field).map(|of| (of, key.span())));
             of_commands.extend(OF_COMMANDS.into_iter().find(|of| *of == field).map(|of| (of, key.span())));
             match field {
                 "shell" => shell = self.flag("`shell`", value),
@@ -201,6 +213,7 @@ impl NodeReader<'_> {
                     }
                 }
                 "after" => node.after = self.after(value),
+                "at_least" => node.at_least = self.at_least(value),
                 "if" => {
                     node.guard = self.guard("`if`", value);
                     node.of_node.push(value.span());
@@ -221,13 +234,35 @@ impl NodeReader<'_> {
         }
         self.one_of(node, &does, of_commands, shell, fields);
         if let (Some((_, span)), Some(does)) = (&node.each, &node.does)
-            && !matches!(does, DraftDoes::Command(_) | DraftDoes::Http(_))
+            && !matches!(does, DraftDoes::Command(_) | DraftDoes::Http(_) | DraftDoes::Flow(_))
         {
-            let problem = Problem::new("`each` is for a node with `exec` or `http`").at(span.clone(), "here");
+            let problem = Problem::new("`each` is for a node with `exec`, `http` or `flow`").at(span.clone(), "here");
             self.problem(problem.help("remove it"));
+        }
+        self.only_of_work(node, of_work);
+        if let (Some((_, span)), Some(_)) = (&node.at_least, &node.guard) {
+            let problem = Problem::new(format!("{} has `if` and `at_least`", node.shown())).at(span.clone(), "here");
+            self.problem(problem.help("put the expression into a node with `branches` after it"));
         }
         node.expressions = std::mem::take(&mut self.expressions);
         undo
+    }
+
+    /// What only a node that works itself may have.
+    fn only_of_work(&mut self, node: &DraftNode, fields: Vec<(&'static str, Range<usize>)>) {
+        let help = match &node.does {
+            None | Some(DraftDoes::Command(_) | DraftDoes::Http(_)) => return,
+            Some(DraftDoes::Flow(_)) => "give it to the nodes of its flow",
+            Some(DraftDoes::Signal(_)) => {
+                "remove it; how long it waits is written signal = { name = \"…\", timeout = \"2d\" }"
+            }
+            Some(_) => "remove it",
+        };
+        let is_flow = matches!(node.does, Some(DraftDoes::Flow(_)));
+        for (field, span) in fields.into_iter().filter(|(field, _)| is_flow || *field != "queue") {
+            let problem = Problem::new(format!("`{field}` is for a node with `exec` or `http`")).at(span, "here");
+            self.problem(problem.help(help));
+        }
     }
 
     /// A node does one thing.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
+use towpath::core::builtin::{ParamType as Kind, Scope};
 
 use super::problem::Problem;
 use super::read::{Place, in_order, wrong_type};
@@ -15,21 +16,26 @@ use super::read::{Place, in_order, wrong_type};
 pub(super) struct Param {
     pub(super) name: String,
     pub(super) span: Range<usize>,
-    kind: Kind,
+    pub(super) kind: Kind,
     default: Option<Value>,
 }
 
-/// What a parameter may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Number,
-    Flag,
-    Json,
+/// The parameters of a flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Values {
+    /// Those whose values are known, as JSON.
+    pub(super) known: BTreeMap<String, Box<RawValue>>,
+    /// Those that the flow is given when it is started, and what they are called then.
+    pub(super) given: BTreeMap<String, String>,
 }
 
-/// The values of parameters, as JSON.
-pub(super) type Values = BTreeMap<String, Box<RawValue>>;
+impl Values {
+    /// Lets the expressions of a node see them.
+    pub(super) fn put_into(&self, scope: &mut Scope) {
+        scope.params.clone_from(&self.known);
+        scope.given.clone_from(&self.given);
+    }
+}
 
 /// What was given at the start.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +44,8 @@ pub(crate) struct Given {
     pub(crate) set: Vec<(String, String)>,
     /// Values by name, from a file.
     pub(crate) input: serde_json::Map<String, Value>,
+    /// Those that are known only when the flow is started inside another one, and what they are called then.
+    pub(crate) later: BTreeMap<String, String>,
     /// What becomes of a parameter without a value.
     pub(crate) missing: Missing,
 }
@@ -50,6 +58,18 @@ pub(crate) enum Missing {
     Refused,
     /// It is null: the flow is looked at, and not run.
     Null,
+    /// The same inside another flow: what that passes on may be null, and what it leaves out is a problem.
+    NullIfPassed,
+}
+
+impl Missing {
+    /// The same for a flow inside this one.
+    pub(super) fn inside(self) -> Self {
+        match self {
+            Self::Refused => Self::Refused,
+            Self::Null | Self::NullIfPassed => Self::NullIfPassed,
+        }
+    }
 }
 
 /// The fields of a declaration.
@@ -103,7 +123,7 @@ fn declared(name: &str, span: Range<usize>, value: Place<'_, '_>, problems: &mut
     }
     let kind = kind.or(default.as_ref().map(|(json, _)| kind_of(json))).unwrap_or(Kind::Text);
     if let Some((json, at)) = &default
-        && !kind.takes(json)
+        && !takes(kind, json)
     {
         let problem = Problem::new(format!("the default of `{name}` is not {}", kind.words()));
         problems.push(problem.at(at.clone(), "here").at(span.clone(), "the parameter"));
@@ -124,7 +144,8 @@ fn kind_named(value: Place<'_, '_>, problems: &mut Vec<Problem>) -> Option<Kind>
 /// The values of all parameters.
 pub(super) fn values(params: &[Param], given: &Given, problems: &mut Vec<Problem>) -> Values {
     let names = || params.iter().map(|param| param.name.as_str());
-    for name in given.set.iter().map(|(name, _)| name).chain(given.input.keys()) {
+    let given_names = given.set.iter().map(|(name, _)| name).chain(given.input.keys()).chain(given.later.keys());
+    for name in given_names {
         if !names().any(|known| known == name) {
             let problem = Problem::new(format!("the flow has no parameter `{name}`"));
             let all = format!("it has {}", names().collect::<Vec<_>>().join(", "));
@@ -132,12 +153,14 @@ pub(super) fn values(params: &[Param], given: &Given, problems: &mut Vec<Problem
             problems.push(problem.did_you_mean(name, names(), &all));
         }
     }
-    let mut values = Values::new();
+    let mut values = Values::default();
     for param in params {
-        if let Some(value) = param.value(given, problems)
+        if let Some(later) = given.later.get(&param.name) {
+            values.given.insert(param.name.clone(), later.clone());
+        } else if let Some(value) = param.value(given, problems)
             && let Ok(raw) = serde_json::value::to_raw_value(&value)
         {
-            values.insert(param.name.clone(), raw);
+            values.known.insert(param.name.clone(), raw);
         }
     }
     values
@@ -148,25 +171,25 @@ impl Param {
     fn value(&self, given: &Given, problems: &mut Vec<Problem>) -> Option<Value> {
         let name = &self.name;
         if let Some((_, text)) = given.set.iter().rev().find(|(set, _)| set == name) {
-            let read = self.kind.parse(text);
+            let read = parse(self.kind, text);
             if read.is_none() {
                 let problem = Problem::new(format!("`--set {name}={text}` is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));
             }
             // With one in its place nothing else is said to be wrong because of it.
-            return Some(read.or_else(|| self.default.clone()).unwrap_or_else(|| self.kind.blank()));
+            return Some(read.or_else(|| self.default.clone()).unwrap_or_else(|| blank(self.kind)));
         }
         if let Some(value) = given.input.get(name) {
             // One that is not known yet is passed on as null.
-            let is_unknown = given.missing == Missing::Null && value.is_null();
-            if !is_unknown && !self.kind.takes(value) {
+            let is_unknown = given.missing != Missing::Refused && value.is_null();
+            if !is_unknown && !takes(self.kind, value) {
                 let problem =
                     Problem::new(format!("the input gives `{name}` a value that is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));
             }
             return Some(value.clone());
         }
-        if self.default.is_none() && given.missing == Missing::Refused {
+        if self.default.is_none() && given.missing != Missing::Null {
             let problem = Problem::new(format!("the parameter `{name}` has no value"));
             let problem = problem.at(self.span.clone(), "it has no default");
             problems.push(problem.help(format!("add `--set {name}=VALUE`, or give it a default")));
@@ -175,39 +198,28 @@ impl Param {
     }
 }
 
-impl Kind {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Text => "a text",
-            Self::Number => "a number",
-            Self::Flag => "true or false",
-            Self::Json => "JSON",
-        }
+/// A value of this type.
+fn blank(kind: Kind) -> Value {
+    match kind {
+        Kind::Text => Value::from(""),
+        Kind::Number => Value::from(0),
+        Kind::Flag => Value::from(false),
+        Kind::Json => Value::Null,
     }
+}
 
-    /// A value of this kind.
-    fn blank(self) -> Value {
-        match self {
-            Self::Text => Value::from(""),
-            Self::Number => Value::from(0),
-            Self::Flag => Value::from(false),
-            Self::Json => Value::Null,
-        }
+fn takes(kind: Kind, json: &Value) -> bool {
+    match kind {
+        Kind::Text => json.is_string(),
+        Kind::Number => json.is_number(),
+        Kind::Flag => json.is_boolean(),
+        Kind::Json => true,
     }
+}
 
-    fn takes(self, json: &Value) -> bool {
-        match self {
-            Self::Text => json.is_string(),
-            Self::Number => json.is_number(),
-            Self::Flag => json.is_boolean(),
-            Self::Json => true,
-        }
-    }
-
-    fn parse(self, text: &str) -> Option<Value> {
-        let json = if self == Self::Text { Some(Value::from(text)) } else { serde_json::from_str(text).ok() };
-        json.filter(|json| self.takes(json))
-    }
+fn parse(kind: Kind, text: &str) -> Option<Value> {
+    let json = if kind == Kind::Text { Some(Value::from(text)) } else { serde_json::from_str(text).ok() };
+    json.filter(|json| takes(kind, json))
 }
 
 fn kind_of(json: &Value) -> Kind {

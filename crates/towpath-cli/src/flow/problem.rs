@@ -89,6 +89,15 @@ pub(crate) struct FlowProblems {
 impl FlowProblems {
     pub(super) fn new(sources: Vec<Source>, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|p| (p.source, p.labels.first().map(|(span, _)| span.start)));
+        // A file that is used twice is wrong once.
+        let name = |problem: &Problem| sources.get(problem.source).map(|source| source.name.clone());
+        let mut seen: Vec<(Option<String>, Problem)> = Vec::new();
+        problems.retain(|problem| {
+            let this = (name(problem), Problem { source: 0, ..problem.clone() });
+            let is_new = !seen.contains(&this);
+            seen.extend(is_new.then_some(this));
+            is_new
+        });
         Self { sources, problems }
     }
 

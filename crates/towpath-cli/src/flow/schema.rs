@@ -163,11 +163,13 @@ fn node() -> Value {
             "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/anyText" }, "description": "Variables added to those of towpath." },
             "dir": { "type": "string", "description": "The folder it starts in, counted from that of this file." },
             "http": http(),
+            "flow": held(),
             "branches": { "type": "object", "minProperties": 1, "maxProperties": limits::BRANCHES_MAX, "propertyNames": { "$ref": "#/$defs/token" }, "additionalProperties": { "$ref": "#/$defs/expression" }, "description": "A gate: the first branch whose expression holds is taken." },
             "signal": { "oneOf": [{ "$ref": "#/$defs/token" }, { "type": "object", "additionalProperties": false, "required": ["name"], "properties": { "name": { "$ref": "#/$defs/token" }, "timeout": duration } }], "description": "Waits for a signal, whose payload becomes its output." },
             "timer": { "oneOf": [duration, one_field("at", json!({}))], "description": "Waits: so long, or until an instant." },
             "each": each(),
             "after": { "type": "array", "items": { "$ref": "#/$defs/edge" }, "description": "What it waits for." },
+            "at_least": { "type": "integer", "minimum": 1, "description": "Starts as soon as so many of those in `after` have ended as asked." },
             "if": { "$ref": "#/$defs/expression", "description": "Runs only if this holds; a gate named `NODE?` is put before it." },
             "may_fail": { "type": "boolean", "default": false, "description": "Its failure does not make the flow failed." },
             "delay": { "$ref": "#/$defs/duration", "description": "Counted from when its parents have ended." },
@@ -179,9 +181,27 @@ fn node() -> Value {
     })
 }
 
+fn held() -> Value {
+    json!({
+        "description": "Runs the flow of another file; its output has what the last nodes of that have left, by name.",
+        "oneOf": [
+            { "type": "string", "minLength": 1 },
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["file"],
+                "properties": {
+                    "file": { "type": "string", "description": "Counted from the folder of this file." },
+                    "params": { "type": "object", "description": "Its parameters: values, or { \"from\": expression }, which sees what stands above, and the element as `each`." }
+                }
+            }
+        ]
+    })
+}
+
 fn each() -> Value {
     json!({
-        "description": "Does it for each element of a list, which `exec`, `env` and `http` see as `each`; the output has what each has left, in the order of the elements.",
+        "description": "Does it for each element of a list, which `exec`, `env`, `http` and the parameters of `flow` see as `each`; the output has what each has left, in the order of the elements.",
         "oneOf": [
             { "$ref": "#/$defs/expression" },
             {
@@ -216,6 +236,7 @@ mod tests {
         assert_eq!(fields(&schema["$defs"]["include"]), known(&include::FIELDS));
         assert_eq!(fields(&schema["$defs"]["node"]["properties"]["each"]["oneOf"][1]), known(&node::EACH_FIELDS));
         assert_eq!(fields(&schema["$defs"]["node"]["properties"]["http"]["oneOf"][1]), known(&node::HTTP_FIELDS));
+        assert_eq!(fields(&schema["$defs"]["node"]["properties"]["flow"]["oneOf"][1]), known(&node::HELD_FIELDS));
     }
 
     #[test]

@@ -176,7 +176,7 @@ timer = "1s"
         "`outputs.list` reads the node `list`, and is of an element",
         "`each > 1` reads `each`, and there is no element here",
         "`each` reads `each`, and there is no element here",
-        "`each` is for a node with `exec` or `http`",
+        "`each` is for a node with `exec`, `http` or `flow`",
         "`outputs.list` reads the node `list`, which is not above `e`",
     ] {
         assert!(ran.stderr.contains(said), "{said}\n{}", ran.stderr);

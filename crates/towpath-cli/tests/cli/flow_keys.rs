@@ -114,6 +114,36 @@ fn a_queue_runs_as_many_at_once_as_it_says() {
 }
 
 #[test]
+fn a_node_starts_with_as_many_parents_as_it_needs() {
+    let flow = |need: &str| {
+        format!(
+            "[node.near]\nexec = [\"false\"]\n[node.far]\nexec = [\"true\"]\n\
+             [node.fetch]\nafter = [\"near\", \"far\"]\nat_least = {need}\nexec = [\"true\"]\n"
+        )
+    };
+    let folder = Folder::with_flow(&flow("1"));
+    let ran = folder.run(&["run", "flow.toml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ends = ["near", "far", "fetch"].map(|node| state_of(&folder, node));
+    assert_eq!(ends, ["dead", "succeeded", "succeeded"]);
+
+    let folder = Folder::with_flow(&flow("2"));
+    assert_eq!(folder.run(&["run", "flow.toml"]).code, 1);
+    assert_eq!(state_of(&folder, "fetch"), "skipped");
+
+    for (need, said) in [
+        ("0", "node `fetch` waits for at least 0 of 2"),
+        ("3", "node `fetch` waits for at least 3 of 2"),
+        ("\"one\"", "`at_least` must be a number of nodes"),
+        ("1\nif = \"true\"", "node `fetch` has `if` and `at_least`"),
+    ] {
+        let checked = Folder::with_flow(&flow(need)).run(&["check", "flow.toml"]);
+        assert_eq!(checked.code, 2);
+        assert!(checked.stderr.contains(said), "{}", checked.stderr);
+    }
+}
+
+#[test]
 fn a_flow_with_a_queue_and_a_wait_is_resumed() {
     let folder = Folder::with_flow(
         "queues = { one = 1 }\n[node.wait]\nsignal = \"go\"\n\
@@ -331,10 +361,11 @@ fn flows_of_the_guide() -> Vec<(String, String)> {
 fn every_flow_of_the_guide_runs_or_is_right() {
     let flows = flows_of_the_guide();
     assert!(flows.len() >= 9, "the guide has flows");
-    let included = flows.iter().find(|(head, _)| head == "lint.toml").unwrap().1.clone();
+    let others: Vec<_> = flows.iter().filter(|(head, _)| head.ends_with(".toml")).cloned().collect();
+    assert_eq!(others.len(), 2, "the flows that others include or run");
     for (head, flow) in flows {
         let folder = Folder::with_flow(&flow);
-        folder.write("lint.toml", &included);
+        others.iter().for_each(|(name, flow)| folder.write(name, flow));
         let command = if head.is_empty() { "run" } else { "check" };
         let ran = folder.run(&[command, "flow.toml"]);
         assert_eq!(ran.code, 0, "{head}\n{flow}\n{}{}", ran.stdout, ran.stderr);
@@ -346,7 +377,8 @@ fn the_guide_names_every_key() {
     let guide = include_str!("../../../../docs/guide/flows.md");
     let schema: serde_json::Value = serde_json::from_str(&Folder::new().run(&["schema", "flow"]).stdout).unwrap();
     let undo = &schema["$defs"]["undo"];
-    for of in [&schema, &schema["$defs"]["node"], undo, &schema["$defs"]["node"]["properties"]["http"]["oneOf"][1]] {
+    let (node, held) = (&schema["$defs"]["node"], &schema["$defs"]["node"]["properties"]["flow"]["oneOf"][1]);
+    for of in [&schema, node, undo, held, &node["properties"]["http"]["oneOf"][1]] {
         for key in of["properties"].as_object().unwrap().keys() {
             let named = [format!("`{key}`"), format!("`[{key}]`"), format!("`[{key}.NAME]`")];
             assert!(named.iter().any(|name| guide.contains(name)), "{key}");

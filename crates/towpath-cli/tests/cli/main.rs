@@ -11,6 +11,7 @@ mod flows;
 mod follow;
 mod gate;
 mod graph_json;
+mod held;
 mod interrupt;
 mod json;
 mod operate;

@@ -200,6 +200,40 @@ async fn versions_that_nothing_is_open_of_may_be_removed() {
     assert_eq!(folder.run(&["versions"]).stdout, "nothing is open\n");
 }
 
+/// The order as it was before a patch, and as it is.
+const PATCHED: Durable<String, u32, Failure> = Durable::new("order", 1, Duration::from_secs(600), &patched);
+
+async fn patched(cx: Cx<'_>, to: String) -> Result<u32, Failure> {
+    let number = cx.random();
+    cx.step(NOTE, &number).await?;
+    if cx.patched("survey") {
+        cx.run_with("survey", &to, |_, _| async move { Ok::<_, Failure>(()) }).await?;
+    }
+    Ok(cx.signal(PAID).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_is_listed_until_no_run_is_without_it() {
+    let (folder, client, worker) = waiting().await;
+    assert_eq!(folder.run(&["versions", "--patches"]).stdout, "no live run has recorded a patch\n");
+    worker.shutdown().await;
+    let worker = Worker::builder(&client).durable(PATCHED).start().unwrap();
+    client.start(PATCHED, "o-2", &"bob".to_owned()).await.unwrap();
+    wait_until("it has come to the patch", || !folder.json(&["versions", "--patches"]).as_array().unwrap().is_empty());
+    let line = folder.json(&["versions", "--patches"])[0].clone();
+    let told = (&line["function"], &line["patch"], &line["runs"], &line["others"]);
+    assert_eq!(told, (&"order".into(), &"survey".into(), &1.into(), &1.into()));
+    let old = folder.json(&["job", "o-1"])["enqueued_at"].as_str().unwrap().to_owned();
+    assert_eq!(line["oldest_other"].as_str().unwrap()[..19], old[..19], "the one from before");
+    assert!(!folder.run(&["versions", "--patches"]).stdout.contains("may be made the only way"));
+    client.signal("o-1", PAID, &7).await.unwrap();
+    let run = client.run::<u32, Failure>("o-1").await.unwrap().unwrap();
+    client.result(&run).await.unwrap();
+    let shown = folder.run(&["versions", "--patches"]).stdout;
+    assert!(shown.contains("survey") && shown.contains("may be made the only way"), "{shown}");
+    worker.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_paused_and_resumed() {
     let (folder, client, worker) = waiting().await;

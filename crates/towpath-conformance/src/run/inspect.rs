@@ -18,6 +18,7 @@ impl<S: Subject> Runner<S> {
             "job" | "attempts" | "upstream" | "graph" | "graph-input" => return self.one(verb, args).await,
             "ended" => return self.ended(args).await,
             "ancestors" => return self.ancestors(args).await,
+            "audit" => return self.audit(args).await,
             _ => {}
         }
         let store = self.subject.store();
@@ -27,8 +28,13 @@ impl<S: Subject> Runner<S> {
                 store.inspect().queues(most).await.map(|all| all.iter().map(|line| say::queue(line, START)).collect())
             }
             "versions" => {
+                let most = args.number("most")?.unwrap_or(u32::MAX);
                 let say = self.say();
-                store.inspect().open_versions().await.map(|all| all.iter().map(|line| say.version(line)).collect())
+                store.inspect().open_versions(most).await.map(|all| all.iter().map(|line| say.version(line)).collect())
+            }
+            "patches" => {
+                let say = self.say();
+                store.inspect().open_patches().await.map(|all| all.iter().map(|line| say.patch(line)).collect())
             }
             "workers" => {
                 let say = self.say();
@@ -44,11 +50,6 @@ impl<S: Subject> Runner<S> {
                     lines
                 })
             }
-            "audit" => {
-                let say = self.say();
-                let page = Page { after: None, limit: 1_000 };
-                store.inspect().audit(page).await.map(|all| all.iter().map(|line| say.audit(line)).collect())
-            }
             "counts" => {
                 let most = args.number("most")?.unwrap_or(u32::MAX);
                 store.inspect().counts(most).await.map(|counts| vec![say::state_counts(&counts)])
@@ -59,6 +60,23 @@ impl<S: Subject> Runner<S> {
         };
         args.finish()?;
         self.told(reply)
+    }
+
+    /// All of it, or what was done to one thing: a job, a graph, or what has this name.
+    async fn audit(&mut self, mut args: Args) -> Answer {
+        let job = args.raw("job").map(|name| self.names.job(&name).to_string());
+        let graph = args.raw("graph").map(|name| self.names.graph(&name).to_string());
+        let target = job.or(graph).or(args.raw("of"));
+        let (after, limit) = (args.number("after")?, args.number("limit")?.unwrap_or(1_000));
+        args.finish()?;
+        let inspect = self.subject.store().inspect();
+        let page = Page { after, limit };
+        let lines = match target {
+            Some(target) => inspect.audit_of(target, page).await,
+            None => inspect.audit(page).await,
+        };
+        let say = self.say();
+        self.told(lines.map(|all| all.iter().map(|line| say.audit(line)).collect()))
     }
 
     pub(super) fn told(&self, reply: StoreResult<Vec<String>>) -> Answer {
@@ -146,6 +164,7 @@ impl<S: Subject> Runner<S> {
             kind: args.read("kind", |text| parsed(Kind::new(text)))?,
             graph: args.raw("graph").map(|name| self.names.graph(&name)),
             tags: args.list("tags").unwrap_or_default(),
+            above: self.read_key(&mut args, "above")?,
             shape: if args.flag("runs") { JobShape::Run } else { JobShape::Any },
         };
         let page = self.read_page(&mut args)?;
@@ -176,11 +195,14 @@ impl<S: Subject> Runner<S> {
     /// `limit=2 after=b`: the page after the line of `b`, which an earlier list has shown.
     fn read_page(&self, args: &mut Args) -> Result<Page, ScriptError> {
         let limit = args.number("limit")?.unwrap_or(1_000);
-        let after = args.read("after", |name| match self.keys.get(name) {
+        Ok(Page { after: self.read_key(args, "after")?, limit })
+    }
+
+    fn read_key(&self, args: &mut Args, option: &str) -> Result<Option<i64>, ScriptError> {
+        args.read(option, |name| match self.keys.get(name) {
             Some(key) => Ok(*key),
             None => Err(ScriptError::new(format!("no list has shown {name} yet"))),
-        })?;
-        Ok(Page { after, limit })
+        })
     }
 }
 

@@ -216,7 +216,11 @@ pub(crate) const COLUMNS: &[(&str, &str, &str)] = &[
     ("tally", "body", "JSON of a `Tally`"),
     ("audit", "key", "drawn number"),
     ("audit", "action", "the verb"),
-    ("audit", "target", "id of the job or graph"),
+    (
+        "audit",
+        "target",
+        "what it was done to: the id of a job, graph, run or worker, or the name of a queue or schedule",
+    ),
     ("audit", "outcome", "what became of it"),
 ];
 

@@ -30,7 +30,10 @@ pub struct Nested {
     /// The expression whose value is the inner graph's input; if there is none, the graph has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<String>,
-    /// What the expression sees besides outputs and the outer graph's input.
+    /// Parameters of the graph that are known only when it is started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<String, Given>,
+    /// What the expressions see besides outputs and the outer graph's input.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
 }
@@ -48,12 +51,88 @@ pub struct Map {
     /// What the failure of an element means.
     #[serde(default, skip_serializing_if = "OnFailure::is_fail")]
     pub on_failure: OnFailure,
-    /// What the expression sees besides outputs and the graph's input.
+    /// If a graph is done for each element, its parameters, whose expressions see the element as `each`. They are what its
+    /// input has, in place of the element.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<String, Given>,
+    /// What the expressions see besides outputs and the graph's input.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
     /// In a later chapter of its run, how far it has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub come: Option<Box<Come>>,
+}
+
+/// A parameter of a graph that a node holds, known only when that is started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The expression whose value it is.
+    pub from: String,
+    /// What it must be.
+    #[serde(rename = "type", default, skip_serializing_if = "ParamType::is_json")]
+    pub kind: ParamType,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamType {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Flag,
+    /// Anything.
+    #[default]
+    Json,
+}
+
+impl ParamType {
+    /// Whether a value, as JSON, is of this type.
+    pub fn takes(self, value: &RawValue) -> bool {
+        let first = value.get().as_bytes().first().copied();
+        match self {
+            Self::Text => first == Some(b'"'),
+            Self::Number => first.is_some_and(|byte| byte == b'-' || byte.is_ascii_digit()),
+            Self::Flag => matches!(first, Some(b't' | b'f')),
+            Self::Json => true,
+        }
+    }
+
+    /// The type in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Number => "a number",
+            Self::Flag => "true or false",
+            Self::Json => "JSON",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    fn is_json(&self) -> bool {
+        *self == Self::Json
+    }
+}
+
+/// The input of a graph that a node holds, with its parameters in it.
+///
+/// # Errors
+/// Its own input is no object.
+pub fn with_params(graph: &RawValue, params: &RawValue) -> Result<Box<RawValue>, String> {
+    #[derive(Deserialize)]
+    struct Own<'a> {
+        #[serde(default, borrow)]
+        input: Option<&'a RawValue>,
+    }
+    let own = serde_json::from_str::<Own<'_>>(graph.get()).ok().and_then(|own| own.input);
+    let text = match own {
+        Some(input) => put(input, "/params", params)
+            .map_err(|_| "it is given parameters, and its own `input` is no object".to_owned())?,
+        None => format!("{{\"params\":{}}}", params.get()),
+    };
+    RawValue::from_string(text).map_err(|e| e.to_string())
 }
 
 /// How far a run has come with its elements: what a chapter hands to the next.
@@ -190,7 +269,8 @@ impl Map {
     /// A map with every default.
     pub fn new(over: impl Into<String>, each: Each) -> Self {
         let (concurrency, on_failure) = (concurrency(), OnFailure::default());
-        Self { over: over.into(), each, concurrency, on_failure, scope: Scope::default(), come: None }
+        let (given, scope) = (BTreeMap::new(), Scope::default());
+        Self { over: over.into(), each, concurrency, on_failure, given, scope, come: None }
     }
 }
 
@@ -422,9 +502,31 @@ mod tests {
     #[test]
     fn a_node_of_either_sort_is_a_run_named_by_its_graph_and_node() {
         let graph = GraphId::from_bytes([3; 16]);
-        let nested = Nested { graph: raw("{}"), input_from: None, scope: Scope::default() };
+        let nested = Nested { graph: raw("{}"), input_from: None, given: BTreeMap::new(), scope: Scope::default() };
         let name = NodeName::from_stored("import");
         let node = NewNode::nested(graph, name.clone(), JobId::of_node(graph, &name), &nested).unwrap();
         assert_eq!(node.job.run.unwrap().as_str(), format!("{graph}/import"));
+    }
+
+    #[test]
+    fn parameters_are_put_into_the_graphs_own_input() {
+        let params = raw(r#"{"file":"a","n":1.50}"#);
+        let put = |graph: &str| with_params(&raw(graph), &params);
+        assert_eq!(put(r#"{"name": "g"}"#).unwrap().get(), r#"{"params":{"file":"a","n":1.50}}"#);
+        let own = put(r#"{"input": {"z": 2.0, "params": {"old": 1}}}"#).unwrap();
+        assert_eq!(own.get(), r#"{"params":{"file":"a","n":1.50},"z":2.0}"#);
+        assert!(put(r#"{"input": [1]}"#).unwrap_err().contains("is no object"));
+    }
+
+    #[test]
+    fn a_parameter_is_of_a_type() {
+        let all = [ParamType::Text, ParamType::Number, ParamType::Flag, ParamType::Json];
+        let takes = |value: &str| all.map(|kind| kind.takes(&raw(value)));
+        assert_eq!(takes("\"a\""), [true, false, false, true]);
+        assert_eq!(takes("-1.5"), [false, true, false, true]);
+        assert_eq!(takes("false"), [false, false, true, true]);
+        assert_eq!(takes("null"), [false, false, false, true]);
+        let given: Given = serde_json::from_str(r#"{"from": "each", "type": "text"}"#).unwrap();
+        assert_eq!(given, Given { from: "each".into(), kind: ParamType::Text });
     }
 }

@@ -1,5 +1,7 @@
 //! A graph once more, from its start, as a graph of its own.
 
+mod held;
+
 use super::prepare::PreparedGraph;
 use super::{GraphLimits, InvalidGraph, NewGraph};
 use crate::fingerprint::mix;
@@ -40,15 +42,24 @@ pub fn restart(content: NewGraph, id: GraphId, actor: &str, reason: &str) -> Res
     for node in &mut graph.nodes {
         let job = &mut node.job;
         job.id = once_more(id, job.id);
-        if let Some(before) = job.queue.as_str().strip_suffix(&old.to_string()) {
-            job.queue = Queue::from_stored(&format!("{before}{id}"));
-        }
+        job.queue = queue_of(&job.queue, old, id);
+        held::rename_queues(job, old, id);
         job.run = job.run.as_ref().map(|run| renamed(run, id));
         // It is set anew for the nodes that it is true of.
         job.rules.fail_fast = false;
     }
     let restart = Restart { of: old, actor: actor.to_owned(), reason: reason.to_owned() };
     Ok(graph.prepare_within(&GraphLimits::HIGHEST)?.with_restart(restart))
+}
+
+/// The queue in a restart: one that is named after the old graph is named after the new one.
+fn queue_of(queue: &Queue, old: GraphId, new: GraphId) -> Queue {
+    let old = old.to_string();
+    if queue.as_str().contains(&old) {
+        Queue::from_stored(&queue.as_str().replace(&old, &new.to_string()))
+    } else {
+        queue.clone()
+    }
 }
 
 /// The id of a job in a restart: the time of the new graph's id, then a mix of both ids.
@@ -136,6 +147,8 @@ mod tests {
         let job = &made.nodes()[0].job;
         assert_eq!(job.queue.as_str(), format!("flow.{}", graph(7)));
         assert_eq!(job.input, Payload::json(&1).unwrap());
+        let of_its_own = Queue::from_stored(&format!("flow.{}.disk", graph(9)));
+        assert_eq!(queue_of(&of_its_own, graph(9), graph(7)).as_str(), format!("flow.{}.disk", graph(7)));
         let run = job.run.clone().unwrap();
         assert_eq!(run.as_str(), "r-1~070707070707");
         assert_eq!(renamed(&run, graph(8)).as_str(), "r-1~080808080808");

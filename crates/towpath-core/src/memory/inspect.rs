@@ -9,13 +9,13 @@ use crate::lifecycle::{End, StopReason};
 use crate::name::{Kind, Queue, RunId};
 use crate::store::{
     AttemptLine, AuditLine, BoxFuture, Census, EdgeLine, GraphDetail, GraphFilter, GraphLine, GraphStanding, Inspect,
-    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, QueueLine, RunLine, StateCounts, StopLine, StoreResult,
-    StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, Tombstone, VersionLine, WorkerLine,
+    JobDetail, JobFilter, JobLine, JobShape, NodeLine, Page, PatchLine, QueueLine, RunLine, StateCounts, StopLine,
+    StoreResult, StreamHead, TagLine, TagQuery, TallyLine, TallyQuery, Tombstone, VersionLine, WorkerLine,
 };
 use crate::time::Timestamp;
 
 use super::MemoryStore;
-use super::tables::{EdgeRow, GraphRow, Key, NodeRow, Tables, With, WorkerRow};
+use super::tables::{EdgeRow, GraphRow, JobRow, Key, NodeRow, Tables, With, WorkerRow};
 
 impl Inspect for MemoryStore {
     fn job(&self, id: JobId) -> BoxFuture<'_, StoreResult<Option<JobDetail>>> {
@@ -70,8 +70,12 @@ impl Inspect for MemoryStore {
         Box::pin(async move { self.read("list queues", |tables| tables.queue_lines(most)) })
     }
 
-    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
-        Box::pin(async move { self.read("list versions", |tables| tables.version_lines()) })
+    fn open_versions(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
+        Box::pin(async move { self.read("list versions", |tables| tables.version_lines(most)) })
+    }
+
+    fn open_patches(&self) -> BoxFuture<'_, StoreResult<Vec<PatchLine>>> {
+        Box::pin(async move { self.read("list patches", |tables| tables.patch_lines()) })
     }
 
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
@@ -79,7 +83,13 @@ impl Inspect for MemoryStore {
     }
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
-        Box::pin(async move { self.read("list the audit", |tables| tables.audit_lines(page)) })
+        Box::pin(async move { self.read("list the audit", |tables| tables.audit_lines(None, page)) })
+    }
+
+    fn audit_of(&self, target: String, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
+        Box::pin(
+            async move { self.read("list the audit of one thing", |tables| tables.audit_lines(Some(&target), page)) },
+        )
     }
 
     fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
@@ -159,7 +169,8 @@ impl Tables {
     }
 
     fn job_lines(&self, filter: &JobFilter, page: Page) -> Vec<JobLine> {
-        let jobs = newest_first(&self.job, page).filter(|(key, _)| !self.is_end(*key));
+        let jobs = newest_first(&self.job, page).take_while(|(key, _)| filter.above.is_none_or(|above| *key > above));
+        let jobs = jobs.filter(|(key, _)| !self.is_end(*key));
         let lines = jobs.filter_map(|(key, _)| self.job_line(key)).filter(|line| {
             filter.state.is_none_or(|state| line.state == state)
                 && filter.queue.as_ref().is_none_or(|queue| line.queue == *queue)
@@ -261,6 +272,7 @@ impl Tables {
             parked: line.parked,
             cause: self.ended.get(&job).and_then(|row| row.cause.clone()),
             counters: line.counters,
+            enqueued_at: line.enqueued_at,
             started_at: line.started_at,
             ended_at: line.ended_at,
         })
@@ -312,21 +324,75 @@ impl Tables {
         lines.into_values().collect()
     }
 
-    fn version_lines(&self) -> Vec<VersionLine> {
-        let mut lines: BTreeMap<(Kind, u16), VersionLine> = BTreeMap::new();
+    /// As the stores on disk count it: all jobs of a lane are runs or none is, and the lowest key is taken for the oldest job, in
+    /// each of the tables where jobs stand.
+    fn version_lines(&self, most: u32) -> Vec<VersionLine> {
+        let mut parts: BTreeMap<_, (u64, &JobRow, bool)> = BTreeMap::new();
         let open = self.job.iter().filter(|(job, _)| !self.ended.contains_key(job) && !self.is_end(**job));
         for (job, row) in open {
-            let (kind, version, at) = (row.new.kind.clone(), row.new.version, row.enqueued_at);
-            let line = lines.entry((kind, version)).or_insert_with_key(|(kind, version)| VersionLine {
+            let tables = [
+                self.ready_by_job.contains_key(job),
+                self.later_by_job.contains_key(job),
+                self.blocked.contains_key(job),
+                self.running.contains_key(job),
+                self.undecided.contains(job),
+            ];
+            let table = tables.iter().position(|stands| *stands);
+            let lane = (&row.new.kind, row.new.version, &row.new.queue);
+            let part = parts.entry((lane, table)).or_insert_with(|| (0, row, self.run.contains_key(job)));
+            if table != Some(0) || part.0 < u64::from(most) {
+                part.0 += 1;
+            }
+        }
+        let mut lines: BTreeMap<(&Kind, u16), VersionLine> = BTreeMap::new();
+        for (((kind, version, _), _), (jobs, first, is_run)) in parts {
+            let line = lines.entry((kind, version)).or_insert_with(|| VersionLine {
                 kind: kind.clone(),
-                version: *version,
+                version,
                 open: 0,
                 runs: 0,
-                oldest: at,
+                oldest: first.enqueued_at,
             });
-            line.open += 1;
-            line.runs += u64::from(self.run.contains_key(job));
-            line.oldest = line.oldest.min(at);
+            line.open += jobs;
+            line.runs += if is_run { jobs } else { 0 };
+            line.oldest = line.oldest.min(first.enqueued_at);
+        }
+        lines.into_values().collect()
+    }
+
+    fn patch_lines(&self) -> Vec<PatchLine> {
+        let mut lines: BTreeMap<(Kind, u16, String), PatchLine> = BTreeMap::new();
+        let mut runs = Vec::new();
+        let live = self.run.iter().filter(|(job, _)| !self.ended.contains_key(job));
+        for (key, run) in live {
+            let Some(job) = self.job.get(key) else { continue };
+            let chapter = self.entry.range((*key, run.chapter, 0)..=(*key, run.chapter, u32::MAX));
+            let patches = chapter.filter_map(|(_, row)| Some((PatchLine::patch_of(&row.payload)?, row.at)));
+            let patches: BTreeMap<String, Timestamp> = patches.collect();
+            for (patch, at) in &patches {
+                let (kind, version) = (job.new.kind.clone(), job.new.version);
+                let line = lines.entry((kind.clone(), version, patch.clone())).or_insert_with(|| PatchLine {
+                    kind,
+                    version,
+                    patch: patch.clone(),
+                    runs: 0,
+                    first: *at,
+                    others: 0,
+                    oldest_other: None,
+                });
+                line.runs += 1;
+                line.first = line.first.min(*at);
+            }
+            runs.push((job, patches));
+        }
+        for ((kind, version, patch), line) in &mut lines {
+            let is_other = |job: &JobRow, patches: &BTreeMap<String, Timestamp>| {
+                (&job.new.kind, &job.new.version) == (kind, version) && !patches.contains_key(patch)
+            };
+            for (job, _) in runs.iter().filter(|(job, patches)| is_other(job, patches)) {
+                line.others += 1;
+                line.oldest_other = Some(line.oldest_other.map_or(job.enqueued_at, |at| at.min(job.enqueued_at)));
+            }
         }
         lines.into_values().collect()
     }
@@ -348,8 +414,9 @@ impl Tables {
         self.worker.iter().filter_map(line).collect()
     }
 
-    fn audit_lines(&self, page: Page) -> Vec<AuditLine> {
-        let lines = newest_first(&self.audit, page).map(|(key, row)| AuditLine {
+    fn audit_lines(&self, of: Option<&str>, page: Page) -> Vec<AuditLine> {
+        let meant = newest_first(&self.audit, page).filter(|(_, row)| of.is_none_or(|target| row.target == target));
+        let lines = meant.map(|(key, row)| AuditLine {
             key,
             at: row.at,
             actor: row.actor.clone(),

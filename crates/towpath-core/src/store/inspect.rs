@@ -66,14 +66,23 @@ pub trait Inspect: Send + Sync {
     fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
 
     /// How much work of each kind and version has not ended, by kind, then by version: what the code of that version is still
-    /// needed for. Looks at all that is open.
-    fn open_versions(&self) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>>;
+    /// needed for. What is ready is counted up to `most` of each queue, kind and version; the other work that is open is counted whole.
+    fn open_versions(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>>;
+
+    /// Which [patches](crate::replay::Entry::Patched) live runs have recorded in the chapter in which they are, by function, version and
+    /// patch: while a run lacks one that passed its place before, the code for such runs is still needed. Looks at all that is
+    /// open.
+    fn open_patches(&self) -> BoxFuture<'_, StoreResult<Vec<PatchLine>>>;
 
     /// Workers, oldest first.
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>>;
 
     /// What operators have done, newest first.
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>>;
+
+    /// What operators have done to one thing, newest first: [`AuditLine::target`] is this text. Names of different sorts may
+    /// read the same, as those of a queue and of a schedule.
+    fn audit_of(&self, target: String, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>>;
 
     /// How many jobs stand how, each counted up to `most` and no further. What is there only for the engine's own sake
     /// (a hidden node, a graph that is being deleted) may be counted with the others.
@@ -162,6 +171,9 @@ pub struct JobFilter {
     pub shape: JobShape,
     /// With all of these tags.
     pub tags: Vec<String>,
+    /// With keys above this one. What is rare is looked for among all jobs, from the newest back; between this and
+    /// [`Page::after`] lie no more of them than there are keys, so that a look is as short as it is asked to be.
+    pub above: Option<i64>,
 }
 
 /// What a job is besides.
@@ -457,6 +469,8 @@ pub struct NodeLine {
     pub cause: Option<Cause>,
     /// Its counters.
     pub counters: Counters,
+    /// When it came: later than its graph if it was appended.
+    pub enqueued_at: Timestamp,
     /// When its current or last attempt started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -554,10 +568,50 @@ pub struct VersionLine {
     pub version: u16,
     /// How many jobs of it have not ended, waiting nodes and runs included.
     pub open: u64,
-    /// How many of them are runs.
+    /// How many of them are runs: of a function all, of other kinds none. Where somebody has enqueued both under one name, some are
+    /// taken for the other sort.
     pub runs: u64,
     /// When the oldest of them was enqueued.
     pub oldest: Timestamp,
+}
+
+/// A patch that live runs of a function have recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchLine {
+    /// The durable function.
+    pub kind: Kind,
+    /// Its version.
+    pub version: u16,
+    /// The patch.
+    pub patch: String,
+    /// How many live runs have recorded it.
+    pub runs: u64,
+    /// When the first of these did.
+    pub first: Timestamp,
+    /// How many live runs of that version have not: they have passed its place before it was there, have not come to it, or have
+    /// recorded nothing since.
+    pub others: u64,
+    /// When the oldest of those was started.
+    pub oldest_other: Option<Timestamp>,
+}
+
+impl PatchLine {
+    /// The patch that a line of a journal says is in, if it is such a line. What stands in the stores' indexes is how it
+    /// begins: `{"patched":`.
+    pub fn patch_of(line: &Payload) -> Option<String> {
+        if !line.bytes.starts_with(br#"{"patched":"#) {
+            return None;
+        }
+        match crate::replay::Entry::decode(line) {
+            Ok(crate::replay::Entry::Patched { id }) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The order in which stores list them: by function, version and patch.
+    pub fn order(&self, other: &Self) -> std::cmp::Ordering {
+        (&self.kind, self.version, &self.patch).cmp(&(&other.kind, other.version, &other.patch))
+    }
 }
 
 /// Something that an operator did.

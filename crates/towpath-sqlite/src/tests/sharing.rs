@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_executor::block_on;
 use towpath_core::store::{Assigned, Hint};
-use towpath_core::{Report, Store, settle_report};
+use towpath_core::{Report, Store, StoreErrorKind, settle_report};
 
 use super::{folder, one, open, register, take_turn, worker};
 
@@ -93,6 +93,56 @@ fn the_log_is_copied_into_the_file_and_begun_anew() {
         log() == before
     });
     assert_eq!(block_on(store.inspect().census()).unwrap().jobs, number);
+}
+
+#[test]
+fn a_foreign_transaction_is_waited_for_but_not_for_ever() {
+    let folder = folder();
+    let store = open(&folder);
+    let other = rusqlite::Connection::open(folder.path().join("work.db")).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| block_on(store.enqueue(one(1))));
+        thread::sleep(Duration::from_millis(200));
+        assert!(!waits.is_finished());
+        other.execute_batch("commit").unwrap();
+        assert!(waits.join().unwrap().unwrap().items[0].is_ok());
+    });
+    other.execute_batch("begin immediate").unwrap();
+    let began = Instant::now();
+    let refused = block_on(store.enqueue(one(2))).unwrap_err();
+    assert_eq!(refused.kind, StoreErrorKind::Unavailable);
+    assert!(
+        refused.to_string().contains("another transaction on the file has taken longer than five seconds"),
+        "{refused}"
+    );
+    assert!(began.elapsed() > Duration::from_secs(2), "{:?}", began.elapsed());
+    other.execute_batch("rollback").unwrap();
+    assert!(block_on(store.enqueue(one(2))).unwrap().items[0].is_ok(), "and nothing is wedged");
+}
+
+#[test]
+fn behind_a_long_reader_work_goes_on_and_its_end_frees_the_log() {
+    let folder = folder();
+    let store = open(&folder);
+    let log = || std::fs::metadata(folder.path().join("work.db-wal")).unwrap().len();
+    block_on(store.enqueue(one(0))).unwrap();
+    let reader = rusqlite::Connection::open(folder.path().join("work.db")).unwrap();
+    reader.execute_batch("begin; select count(*) from job").unwrap();
+    let mut number = 0;
+    let mut enqueue_and_look = || {
+        let before = log();
+        store.core().checkpoint_now();
+        number += 1;
+        block_on(store.enqueue(one(number))).unwrap();
+        log() > before
+    };
+    for _ in 0..20 {
+        assert!(enqueue_and_look(), "the log cannot be begun anew while somebody reads what is in it");
+    }
+    reader.execute_batch("commit").unwrap();
+    wait_for(|| !enqueue_and_look());
+    assert_eq!(block_on(store.inspect().census()).unwrap().jobs, number + 1);
 }
 
 fn wait_for(mut what: impl FnMut() -> bool) {

@@ -47,8 +47,10 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
         "AuditList",
         "GraphEdges",
         "GraphNodes",
+        "PatchList",
         "VersionList",
         "StreamList",
+        "EnqueuedIn",
     ];
     // A graph's nodes come by name and are put in order; each reads one graph.
     let sorted = [
@@ -97,7 +99,9 @@ fn the_headers_name_the_indexes_of_the_plans() {
     let conn = Connection::open(folder.path().join("work.db")).unwrap();
     let mut wrong = Vec::new();
     // These read tables whole, each by its smallest index.
-    for query in Query::ALL.iter().filter(|query| ![Query::Census, Query::VersionList].contains(query)) {
+    for query in
+        Query::ALL.iter().filter(|query| ![Query::Census, Query::PatchList, Query::VersionList].contains(query))
+    {
         let header: Vec<&str> = query.text().lines().take_while(|line| line.starts_with("--")).collect();
         let header = header.join(" ").replace(" -- ", " ");
         for step in plan(&conn, query.text()) {
@@ -127,7 +131,7 @@ fn described(conn: &Connection, index: &str) -> String {
 }
 
 /// Every statement of enqueue, claim, settle, release, extend, promote and prune that looks anything up.
-const HOT: [Query; 24] = [
+const HOT: [Query; 25] = [
     Query::JobFind,
     Query::LaneFind,
     Query::ReadyHead,
@@ -144,6 +148,7 @@ const HOT: [Query; 24] = [
     Query::RunningOf,
     Query::RunningTakeOver,
     Query::EdgeChildren,
+    Query::ChildRead,
     Query::NodeRead,
     Query::NodeUpdate,
     Query::StopRead,

@@ -4,15 +4,16 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
-use towpath::core::store::{JobLine, JobShape, TagQuery};
+use towpath::core::store::{JobShape, TagQuery};
 use towpath::core::{Label, ScheduleName, limits};
 use towpath::inspect::JobDetail;
 
 use super::json;
 use crate::app::Ctx;
 use crate::look::child::Children;
+use crate::look::list::{self, Patience};
 use crate::look::tallies::{Tallies, TalliesQuery};
-use crate::look::{self, JobQuery, NamedQuery, PageQuery, Workers, versions};
+use crate::look::{self, AuditQuery, JobQuery, NamedQuery, PageQuery, Workers, versions};
 use crate::problem::{Code, Problem};
 use crate::shape::journal::Line;
 use crate::shape::schedule::Schedule;
@@ -57,26 +58,12 @@ pub(super) async fn counts(ctx: Ctx) -> Result<Response, Problem> {
 pub(super) async fn jobs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
     let JobsQuery { state, queue, kind, graph, tag, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
-    let (lines, next) =
-        list_jobs(&ctx, &JobQuery { state, queue, kind, graph, tag, shape: JobShape::Any }, &page).await?;
-    Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
+    listed(&ctx, &JobQuery { state, queue, kind, graph, tag, shape: JobShape::Any }, &page).await
 }
 
-/// Jobs of all filters, newest first, and what to go on after.
-pub(crate) async fn list_jobs(
-    ctx: &Ctx,
-    query: &JobQuery,
-    page: &PageQuery,
-) -> Result<(Vec<JobLine>, Option<String>), Problem> {
-    let page = page.page()?;
-    let mut lines = Vec::new();
-    for filter in query.filters()? {
-        lines.extend(ctx.app.client.inspect().jobs(filter, page).await?);
-    }
-    lines.sort_by_key(|line| std::cmp::Reverse(line.key));
-    lines.truncate(page.limit as usize);
-    let next = next(&lines, page.limit, |line| line.key);
-    Ok((lines, next))
+async fn listed(ctx: &Ctx, query: &JobQuery, page: &PageQuery) -> Result<Response, Problem> {
+    let found = list::jobs(&ctx.app.client, query, page.page()?, Patience::Short).await?;
+    Ok(json(&List { items: found.lines.iter().map(Job::of).collect(), next: found.next }))
 }
 
 /// The cursor after a full page.
@@ -105,9 +92,7 @@ pub(super) async fn schedule(ctx: Ctx, Path(name): Path<String>) -> Result<Respo
 pub(super) async fn runs(ctx: Ctx, query: Asked<JobsQuery>) -> Result<Response, Problem> {
     let JobsQuery { state, queue, kind, graph, tag, after, limit } = asked(query)?;
     let page = PageQuery { after, limit };
-    let which = JobQuery { state, queue, kind, graph, tag, shape: JobShape::Run };
-    let (lines, next) = list_jobs(&ctx, &which, &page).await?;
-    Ok(json(&List { items: lines.iter().map(Job::of).collect(), next }))
+    listed(&ctx, &JobQuery { state, queue, kind, graph, tag, shape: JobShape::Run }, &page).await
 }
 
 pub(super) async fn tags(ctx: Ctx, query: Asked<TagsQuery>) -> Result<Response, Problem> {
@@ -234,9 +219,9 @@ pub(super) async fn versions(ctx: Ctx) -> Result<Response, Problem> {
     Ok(json(&List { items: lines.iter().map(Version::of).collect(), next: None }))
 }
 
-pub(super) async fn audit(ctx: Ctx, query: Asked<PageQuery>) -> Result<Response, Problem> {
-    let page = asked(query)?.page()?;
-    let lines = ctx.app.client.inspect().audit(page).await?;
+pub(super) async fn audit(ctx: Ctx, query: Asked<AuditQuery>) -> Result<Response, Problem> {
+    let query = asked(query)?;
+    let (page, lines) = (query.page()?, look::audit(&ctx.app.client, &query).await?);
     let next = next(&lines, page.limit, |line| line.key);
     Ok(json(&List { items: lines.iter().map(Audit::of).collect(), next }))
 }

@@ -8,6 +8,8 @@ use towpath::{Client, Kind, Timestamp};
 use super::Workers;
 use crate::problem::Problem;
 
+/// Up to how many ready jobs of each lane are counted: whether there is one at all is what decides.
+const COUNTED: u32 = 10_000;
 /// How many versions of one kind that nothing is open of are named: a job's handler may take all there ever were.
 const NAMED_MAX: u16 = 20;
 
@@ -16,6 +18,7 @@ const NAMED_MAX: u16 = 20;
 pub(crate) struct Line {
     pub(crate) kind: Kind,
     pub(crate) version: u16,
+    /// From [`COUNTED`] on there may be more.
     pub(crate) open: u64,
     pub(crate) runs: u64,
     pub(crate) oldest: Option<Timestamp>,
@@ -36,7 +39,7 @@ impl Line {
 /// All of them, by kind, then by version.
 pub(crate) async fn look(client: &Client) -> Result<Vec<Line>, Problem> {
     let mut lines: BTreeMap<(Kind, u16), Line> = BTreeMap::new();
-    for open in client.inspect().open_versions().await? {
+    for open in client.inspect().open_versions(COUNTED).await? {
         let line = Line::new(open.kind.clone(), open.version);
         let line = Line { open: open.open, runs: open.runs, oldest: Some(open.oldest), ..line };
         lines.insert((open.kind, open.version), line);

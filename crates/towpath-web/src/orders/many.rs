@@ -1,5 +1,7 @@
 //! Many jobs at once: those that a filter finds, counted first. What comes after the count is not meant.
 
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use towpath::core::store::{Change, JobFilter, JobLine, Order, Page};
 use towpath::core::{self, Requeue};
@@ -8,6 +10,7 @@ use towpath::{Changed, End, JobId, JobState};
 use super::checked;
 use crate::app::Ctx;
 use crate::look::JobQuery;
+use crate::look::list::{self, Patience};
 use crate::options::Action;
 use crate::problem::Problem;
 
@@ -15,6 +18,9 @@ use crate::problem::Problem;
 pub(crate) const MANY_MAX: usize = 10_000;
 /// Jobs of one transaction.
 const BATCH: u32 = 500;
+/// Jobs of one look when they are only counted, and from when on no other look is begun.
+const LOOKED: u32 = 1_000;
+const PATIENCE: Duration = Duration::from_millis(20);
 /// Jobs that are shown of those that are meant.
 const SHOWN: usize = 5;
 
@@ -70,38 +76,37 @@ impl ToMany {
 
 /// The jobs that are meant.
 pub(crate) struct Counted {
-    /// How many, up to [`MANY_MAX`].
+    /// How many, as far as they were counted.
     pub(crate) count: usize,
+    /// Whether there may be more: [`MANY_MAX`] are enough, and who asks does not wait long.
+    pub(crate) may_be_more: bool,
     /// The newest of them.
     pub(crate) first: Vec<JobLine>,
     /// What says up to where they were counted.
     pub(crate) upto: String,
 }
 
-impl Counted {
-    pub(crate) const fn may_be_more(&self) -> bool {
-        self.count >= MANY_MAX
-    }
-}
-
 /// Counts, and does nothing.
 pub(crate) async fn count(ctx: &Ctx, what: ToMany, query: &JobQuery) -> Result<Counted, Problem> {
     ctx.allow(what.action())?;
-    let filters = filters(query)?;
-    let (mut counted, mut after, mut newest) =
-        (Counted { count: 0, first: Vec::new(), upto: String::new() }, None, None);
-    while counted.count < MANY_MAX {
-        let part = jobs_of(ctx, &filters, after).await?;
-        let Some(last) = part.last() else { break };
-        after = Some(last.key);
-        newest = newest.or(part.first().map(|line| line.key));
-        let meant: Vec<JobLine> = part.into_iter().filter(|line| what.takes(line)).collect();
+    let _ = filters(query)?;
+    let begun = Instant::now();
+    let upto = list::newest(&ctx.app.client).await?.saturating_add(1);
+    let mut counted = Counted { count: 0, may_be_more: false, first: Vec::new(), upto: upto.to_string() };
+    let mut page = Page { after: Some(upto), limit: LOOKED };
+    loop {
+        let found = list::jobs(&ctx.app.client, query, page, Patience::Short).await?;
+        let meant: Vec<JobLine> = found.lines.into_iter().filter(|line| what.takes(line)).collect();
         counted.count += meant.len();
         counted.first.extend(meant.into_iter().take(SHOWN - counted.first.len()));
+        page.after = found.next.and_then(|next| next.parse().ok());
+        let is_enough = counted.count >= MANY_MAX || begun.elapsed() > PATIENCE;
+        if page.after.is_none() || is_enough {
+            counted.may_be_more = page.after.is_some();
+            counted.count = counted.count.min(MANY_MAX);
+            return Ok(counted);
+        }
     }
-    counted.count = counted.count.min(MANY_MAX);
-    counted.upto = newest.map_or_else(String::new, |key| key.saturating_add(1).to_string());
-    Ok(counted)
 }
 
 /// What came of it.

@@ -26,6 +26,9 @@ pub(super) struct Ordered {
     pub(super) reason: String,
     name: String,
     payload: String,
+    /// Of a fork: from which operation on, and what it is called.
+    at: String,
+    id: String,
 }
 
 /// A form's fields.
@@ -66,6 +69,7 @@ pub(super) fn of_job(ctx: &Ctx, detail: &JobDetail) -> Markup {
         @if let Some(node) = detail.line.node.as_ref().filter(|_| !is_live && ctx.may(Action::Retry)) {
             a.button href=(ctx.base.query(&["graphs", &node.graph.to_string(), "retry"], &[("mode", "from"), ("node", node.name.as_str())])) { "Retry from here…" }
         }
+        @if is_run && ctx.may(Action::Retry) { (fork(&to)) }
         @if is_run && is_live && ctx.may(Action::Pause) { (pause(&to, is_paused)) }
         @if is_live && ctx.may(Action::Cancel) { (menu(&to, "cancel", "Cancel…", cancel, "Cancel it")) }
         @if is_live && ctx.may(Action::Terminate) {
@@ -122,6 +126,30 @@ fn signal(to: &str) -> Markup {
     }
 }
 
+fn fork(to: &str) -> Markup {
+    html! {
+        details.act data-key="act-fork" {
+            summary { "Fork…" }
+            form method="post" action=(to) {
+                p.small { "A new run takes over what this one has recorded before an operation, and goes its own way from there. This one stays as it is." }
+                label { "From operation (# in the journal)" input name="at" type="number" required min="1" max="4294967295" data-keep; }
+                label { "Id of the new run" input name="id" required maxlength="200" data-keep; }
+                button.main type="submit" name="do" value="fork" { "Fork it" }
+            }
+        }
+    }
+}
+
+/// Leads to the new run.
+async fn forked(ctx: &Ctx, job: &str, asked: &Ordered) -> Result<Response, Problem> {
+    ctx.allow(Action::Retry)?;
+    let at = asked.at.trim().parse();
+    let at = at.map_err(|_| Problem::invalid(format!("at: {:?} is no operation's number", asked.at)))?;
+    let done = orders::fork_run(ctx, &run_of(ctx, job).await?, at, asked.id.trim()).await?;
+    let fork = look::run(&ctx.app.client, &done.id).await?;
+    Ok(back(ctx, &["jobs", &fork.line.id.to_string()], &done))
+}
+
 /// The run that a job is.
 async fn run_of(ctx: &Ctx, id: &str) -> Result<RunId, Problem> {
     let run = look::run(&ctx.app.client, id).await?.run;
@@ -142,6 +170,7 @@ pub(super) async fn job(
         "signal" => send(&ctx, &id, &asked).await?,
         "pause" => orders::pause_run(&ctx, &run_of(&ctx, &id).await?, &asked.reason).await?,
         "resume" => orders::resume_run(&ctx, &run_of(&ctx, &id).await?, &asked.reason).await?,
+        "fork" => return forked(&ctx, &id, &asked).await,
         other => return Err(Problem::invalid(format!("do: {other:?} is not known"))),
     };
     Ok(back(&ctx, &["jobs", &id], &done))

@@ -14,7 +14,7 @@ use towpath::core::store::{GraphDetail, JobLine, NodeLine};
 use towpath::core::{Compensation, State};
 use towpath::{End, GraphId, Holds, JobId, Kind};
 
-use super::{Page, act, badge, empty, payload, when};
+use super::{Page, act, badge, empty, history, payload, when};
 use crate::app::Ctx;
 use crate::look;
 use crate::options::Part;
@@ -53,6 +53,7 @@ pub(super) async fn page(
         "all" => fold::all(&detail),
         _ => fold::fold(&detail, &query.open),
     };
+    let history = history::of_graph(&ctx, &detail).await?;
     let drawn = folded.groups.len();
     let body = html! {
         div.head {
@@ -90,6 +91,7 @@ pub(super) async fn page(
             }
         }
         section.card { h2 { "Nodes" } (list(&ctx, &detail, &held)) }
+        (history)
     };
     let mut page = Page::new(line.name.to_string(), "Graphs", body);
     page.every_ms = if drawn > LARGE { LARGE_EVERY_MS } else { 0 };

@@ -9,7 +9,7 @@ use towpath::core::store::{AttemptLine, AttemptOutcome};
 use towpath::inspect::JobDetail;
 use towpath::{Holds, JobState, Timestamp};
 
-use super::{Page, act, badge, empty, graph, payload, run, when};
+use super::{Page, act, badge, empty, graph, history, payload, run, when};
 use crate::app::Ctx;
 use crate::look::{self, Workers};
 use crate::options::Part;
@@ -39,6 +39,7 @@ pub(super) async fn page(
         None => None,
     };
     let holds = ctx.app.client.holds(detail.line.id).await?;
+    let history = history::of_job(&ctx, &detail).await?;
     let kind = &detail.line.kind;
     let title = detail.run.as_ref().map_or_else(|| kind.to_string(), |run| run.id.to_string());
     let body = html! {
@@ -56,6 +57,7 @@ pub(super) async fn page(
         }
         @if let Some(run) = run { (run) }
         section.card { h2 { "Attempts" } (attempt_list(&ctx, &detail, &attempts)) }
+        (history)
         div.cols {
             section.card { h2 { "Input" } (payload::payload(&ctx, kind, Part::Input, &detail.input)) }
             section.card { h2 { "Output" }

@@ -12,8 +12,9 @@ use towpath::core::store::{JobLine, QueueLine, StateCounts, TagLine, TagQuery};
 
 use super::overview::{COUNTED, number};
 use super::{Page, act, badge, empty, many, pager, when};
-use crate::api::read::{asked, list_jobs};
+use crate::api::read::asked;
 use crate::app::Ctx;
+use crate::look::list::{self, Listed, Patience};
 use crate::look::{self, JobQuery, PageQuery, STATE_WORDS, Workers};
 use crate::problem::Problem;
 
@@ -29,6 +30,8 @@ pub(super) struct ListQuery {
     pub(super) graph: String,
     pub(super) tag: String,
     pub(super) after: String,
+    /// `far`: a longer look, after one that has found too little.
+    pub(super) look: String,
     pub(super) done: String,
 }
 
@@ -44,6 +47,10 @@ impl ListQuery {
         [("state", &self.state), queue, kind, ("graph", &self.graph), ("tag", &self.tag)]
     }
 
+    pub(super) fn patience(&self) -> Patience {
+        if self.look == "far" { Patience::Long } else { Patience::Short }
+    }
+
     pub(super) fn is_filtered(&self) -> bool {
         self.pairs().iter().any(|(_, value)| !value.is_empty())
     }
@@ -56,8 +63,11 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     let query = asked(query)?;
     let part = PageQuery { after: query.after.clone(), ..PageQuery::default() };
-    let (lines, next) = list_jobs(&ctx, &query.which(), &part).await?;
-    let older = next.map(|next| ctx.base.query(&["jobs"], &[&query.pairs()[..], &[("after", &next)]].concat()));
+    let found = list::jobs(&ctx.app.client, &query.which(), part.page()?, query.patience()).await?;
+    let (lines, next) = (&found.lines, &found.next);
+    let look = ("look", if found.has_stopped { "far" } else { "" });
+    let older =
+        next.as_ref().map(|next| ctx.base.query(&["jobs"], &[&query.pairs()[..], &[("after", next), look]].concat()));
     let newest = (!query.after.is_empty()).then(|| ctx.base.query(&["jobs"], &query.pairs()));
     let title = match query.state.as_str() {
         "" => "Jobs".to_owned(),
@@ -80,12 +90,13 @@ pub(super) async fn page(
         (filters(&ctx, &query, &workers, &tags))
         (facets(&ctx, &query, &counts, &queues))
         section.card {
-            @if lines.is_empty() {
+            @if lines.is_empty() && found.has_stopped { (not_yet()) }
+            @else if lines.is_empty() {
                 @if query.is_filtered() { (empty("No job is like that.", "Leave a filter out, or look at what has been pruned: ended jobs are kept as long as their retention says.")) }
                 @else { (empty("There are no jobs yet.", "Enqueue one with Client::enqueue, or run a flow file with `towpath run`.")) }
-            } @else { (table(&ctx, &lines)) }
+            } @else { (table(&ctx, lines)) }
         }
-        (pager(newest, older))
+        (parts(newest, older, &found))
     };
     Ok(Page::new(title, "Jobs", body).answer(&ctx, &headers))
 }
@@ -142,6 +153,25 @@ fn facets(ctx: &Ctx, query: &ListQuery, counts: &StateCounts, queues: &[QueueLin
                     span.tag { (name) } " " b { (number(live(line))) } span.dim { " live" }
                 }
             }
+        }
+    }
+}
+
+/// What to say where nothing was found so far.
+pub(super) fn not_yet() -> Markup {
+    empty("None of the newest jobs is like that.", "There may be older ones: look further back.")
+}
+
+/// The ways to the other parts of a list. One that stops where it has taken long enough says so.
+pub(super) fn parts(newest: Option<String>, older: Option<String>, found: &Listed) -> Markup {
+    if !found.has_stopped {
+        return pager(newest, older);
+    }
+    html! {
+        nav.pager aria-label="Parts of the list" {
+            span { @if let Some(newest) = newest { a.button href=(newest) { "⇤ Newest" } } }
+            span.dim.small { "These are rare: only a part of all jobs was looked through." }
+            span { @if let Some(older) = older { a.button rel="next" href=(older) { "Look further back →" } } }
         }
     }
 }

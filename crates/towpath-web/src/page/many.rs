@@ -78,14 +78,14 @@ pub(super) async fn ask(
     let (what, query) = (ToMany::of(&many.what)?, many.which());
     let found = many::count(&ctx, what, &query.which()).await?;
     let verb = if what == ToMany::Cancel { "Cancel" } else { "Requeue" };
-    let counted = if found.may_be_more() { format!("{MANY_MAX} or more") } else { found.count.to_string() };
+    let counted = format!("{}{}", found.count, if found.may_be_more { " or more" } else { "" });
     let body = html! {
         div.head { h1 { (verb) " " (counted) " jobs?" } }
         section.card.stack {
-            @if found.count == 0 { (empty("No job is like that any more.", "")) }
+            @if found.count == 0 && !found.may_be_more { (empty("No job is like that any more.", "")) }
             @else {
                 p { (says(what))
-                    @if found.may_be_more() { " At most " (MANY_MAX) " are taken at a time." } }
+                    @if found.may_be_more { " At most " (MANY_MAX) " are taken at a time." } }
                 dl.facts { @for (name, value) in query.pairs().iter().filter(|(_, value)| !value.is_empty()) { dt { (name) } dd { (value) } } }
                 form.filters method="post" action=(ctx.base.to(&["jobs", "many"])) {
                     input type="hidden" name="do" value=(what.word());
@@ -95,8 +95,7 @@ pub(super) async fn ask(
                     button.danger type="submit" { (verb) " " (counted) " jobs" }
                     a.button href=(ctx.base.query(&["jobs"], &query.pairs())) { "No" }
                 }
-                h2 { "The newest of them" }
-                (table(&ctx, &found.first))
+                @if !found.first.is_empty() { h2 { "The newest of them" } (table(&ctx, &found.first)) }
             }
         }
     };

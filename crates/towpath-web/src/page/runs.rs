@@ -8,10 +8,10 @@ use maud::html;
 use towpath::core::store::JobShape;
 
 use super::jobs::{self, ListQuery};
-use super::{Page, empty, pager};
-use crate::api::read::{asked, list_jobs};
+use super::{Page, empty};
+use crate::api::read::asked;
 use crate::app::Ctx;
-use crate::look::{JobQuery, PageQuery, STATE_WORDS};
+use crate::look::{JobQuery, PageQuery, STATE_WORDS, list};
 use crate::problem::Problem;
 
 pub(super) async fn page(
@@ -22,8 +22,11 @@ pub(super) async fn page(
     let query = asked(query)?;
     let part = PageQuery { after: query.after.clone(), ..PageQuery::default() };
     let which = JobQuery { shape: JobShape::Run, ..query.which() };
-    let (lines, next) = list_jobs(&ctx, &which, &part).await?;
-    let older = next.map(|next| ctx.base.query(&["runs"], &[&query.pairs()[..], &[("after", &next)]].concat()));
+    let found = list::jobs(&ctx.app.client, &which, part.page()?, query.patience()).await?;
+    let (lines, next) = (&found.lines, &found.next);
+    let look = ("look", if found.has_stopped { "far" } else { "" });
+    let older =
+        next.as_ref().map(|next| ctx.base.query(&["runs"], &[&query.pairs()[..], &[("after", next), look]].concat()));
     let newest = (!query.after.is_empty()).then(|| ctx.base.query(&["runs"], &query.pairs()));
     let body = html! {
         div.head { h1 { "Runs" } }
@@ -38,10 +41,11 @@ pub(super) async fn page(
             button type="submit" { "Filter" }
         }
         section.card {
-            @if lines.is_empty() { (empty("There are no runs like that.", "Start one with Client::start; its own id leads to it in the field at the top.")) }
-            @else { (jobs::table(&ctx, &lines)) }
+            @if lines.is_empty() && found.has_stopped { (jobs::not_yet()) }
+            @else if lines.is_empty() { (empty("There are no runs like that.", "Start one with Client::start; its own id leads to it in the field at the top.")) }
+            @else { (jobs::table(&ctx, lines)) }
         }
-        (pager(newest, older))
+        (jobs::parts(newest, older, &found))
     };
     Ok(Page::new("Runs", "Runs", body).answer(&ctx, &headers))
 }

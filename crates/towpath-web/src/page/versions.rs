@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use super::overview::number;
 use super::{Page, badge, empty, when};
 use crate::app::Ctx;
 use crate::look::versions::{self, Line};
@@ -30,8 +31,8 @@ fn table(ctx: &Ctx, lines: &[Line]) -> Markup {
                 tr data-key={ (line.kind) "-" (line.version) } {
                     td.name { a href=(ctx.base.query(&["jobs"], &[("kind", line.kind.as_str())])) { (line.kind) } }
                     td.num data-l="version" { (line.version) }
-                    td.num data-l="open" { (line.open) }
-                    td.num data-l="runs" { (line.runs) }
+                    td.num data-l="open" { (number(line.open)) }
+                    td.num data-l="runs" { (number(line.runs)) }
                     td data-l="oldest" { (when::ago_or_none(line.oldest)) }
                     td.num data-l="workers" { (line.served_by) }
                     td { (needed(line)) }

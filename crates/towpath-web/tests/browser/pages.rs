@@ -37,6 +37,7 @@ in_a_browser!(
     a_job_is_edited_and_what_was_typed_is_not_lost,
     a_retry_is_counted_before_it_is_ordered,
     the_lines_of_a_stream_come_by_themselves,
+    a_run_is_forked_from_its_page,
     who_may_not_act_sees_no_button,
     many_jobs_are_counted_before_they_are_cancelled,
 );
@@ -289,6 +290,36 @@ async fn who_may_not_act_sees_no_button(subject: Subject) {
             works.unserved
         );
         assert_eq!(browser.eval(&form), 403);
+    });
+    works.worker.shutdown().await;
+}
+
+async fn a_run_is_forked_from_its_page(subject: Subject) {
+    let works = Works::start(&subject.client).await;
+    let served = Served::start(&subject.client, WebOptions::default().anonymous("ann")).await;
+    let without = WebOptions::default().access(|_: &User, action: Action| action != Action::Retry);
+    let without = Served::start(&subject.client, without).await;
+    let runtime = tokio::runtime::Handle::current();
+    browse(|browser| {
+        let path = format!("/jobs/{}", works.run);
+        browser.go(&format!("{}{path}", served.url));
+        browser.eval(
+            "document.querySelector('[name=at]').value = '2', document.querySelector('[name=id]').value = 'a <fork>'",
+        );
+        press(browser, "fork");
+        browser.until("document.querySelector('h1').textContent == 'a <fork>'");
+        browser.until("document.querySelector('main').textContent.includes('Forked from')");
+        browser.is_content("fork");
+        // A number that no operation has is told, and nothing is started.
+        let send = "fetch(location.pathname + '/act', { method: 'POST', body: new URLSearchParams({ do: 'fork', at: '99', id: 'x' }) }).then(r => r.status)";
+        browser.go(&format!("{}{path}", served.url));
+        assert_eq!(browser.eval(send), 409);
+        browser.go(&format!("{}{path}", without.url));
+        assert_eq!(browser.eval("document.querySelectorAll('button[value=fork]').length"), 0);
+        assert_eq!(browser.eval(send), 403);
+        assert!(
+            runtime.block_on(subject.client.inspect().run(towpath::core::RunId::new("x").unwrap())).unwrap().is_none()
+        );
     });
     works.worker.shutdown().await;
 }

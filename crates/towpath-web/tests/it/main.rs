@@ -8,6 +8,8 @@ mod blocked;
 mod charts;
 mod commands;
 mod gate;
+mod history;
+mod lists;
 mod notes;
 mod pages;
 mod site;

@@ -42,7 +42,7 @@ async fn greet(_cx: StepCx, name: String) -> Result<String, Failure> {
 
 pub(crate) const PAID: Signal<u32> = Signal::new("paid");
 
-const ORDER: Durable<String, String, Failure> = Durable::new("order", 1, Duration::from_secs(3_600), &order);
+pub(crate) const ORDER: Durable<String, String, Failure> = Durable::new("order", 1, Duration::from_secs(3_600), &order);
 async fn order(cx: Cx<'_>, who: String) -> Result<String, Failure> {
     cx.publish(&who);
     let greeting = cx.step(GREET, &who).await?;

@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use towpath_core::builtin::{self, Come, Each, EachJob, Map, OnFailure, Progress, Scope};
+use towpath_core::builtin::{self, Come, Each, EachJob, Given, Map, OnFailure, Progress, Scope};
 use towpath_core::{JobId, Queue, limits};
 
 use super::{MAP, before, nested, source};
@@ -49,6 +49,9 @@ pub(super) struct Asked {
     /// The job that is done for each, if it is one and may have been done in an earlier try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) each: Option<Box<EachJob>>,
+    /// The parameters of the graph that is done for each: they take the elements' places.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) given: BTreeMap<String, Given>,
 }
 
 /// Some elements of a list.
@@ -91,7 +94,9 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
         _ => Vec::new(),
     };
     let (mut taken, mut left, mut bytes) = (Vec::new(), VecDeque::new(), 0);
-    for (number, element) in (asked.from..).zip(all.into_iter().skip(asked.from as usize)) {
+    let rest: Vec<&RawValue> = all.into_iter().skip(asked.from as usize).take(asked.most.max(1) as usize).collect();
+    let rest = given(&cx, &asked, rest).await?;
+    for (number, element) in (asked.from..).zip(&rest) {
         let earlier = match &asked.each {
             Some(each) => before::left(cx.client(), asked.job, &tries, each, (number, element)).await?,
             None => None,
@@ -100,12 +105,27 @@ async fn elements(cx: StepCx, asked: Asked) -> Result<Block, Failure> {
         if !taken.is_empty() && (bytes > BLOCK_BYTES || taken.len() >= asked.most as usize) {
             break;
         }
-        taken.push(element.to_owned());
+        taken.push(element.clone().into_owned());
         left.extend(earlier.map(|earlier| (number, earlier)));
     }
     let queue = node.line.queue;
     // It is not more than the limit above.
     Ok(Block { of: of as u32, elements: taken, queue, left, tries })
+}
+
+/// What is done is given these, or for each of these its parameters.
+async fn given<'e>(
+    cx: &StepCx,
+    asked: &Asked,
+    elements: Vec<&'e RawValue>,
+) -> Result<Vec<std::borrow::Cow<'e, RawValue>>, Failure> {
+    use std::borrow::Cow;
+    if asked.given.is_empty() {
+        return Ok(elements.into_iter().map(Cow::Borrowed).collect());
+    }
+    let elements: Vec<Option<&RawValue>> = elements.into_iter().map(Some).collect();
+    let given = source::given(cx.client(), asked.job, &asked.given, &asked.scope, &elements).await?;
+    Ok(given.into_iter().map(Cow::Owned).collect())
 }
 
 /// The elements that are not begun, read from the list as they are needed.
@@ -207,7 +227,8 @@ impl Walk<'_, '_> {
                 _ => None,
             };
             let (over, scope) = (self.map.over.clone(), self.map.scope.clone());
-            let asked = Asked { job, over, scope, from, most: self.chapter(), began, each };
+            let given = self.map.given.clone();
+            let asked = Asked { job, over, scope, from, most: self.chapter(), began, each, given };
             let Block { of, elements, queue, left, tries } = self.cx.step(ELEMENTS, &asked).await?;
             if let Some(had) = self.rest.of.filter(|had| *had != of) {
                 let over = &self.map.over;
@@ -301,7 +322,12 @@ async fn one(
             Err(problem) => Err(problem),
         },
         Each::Graph(text) => {
-            let graph = nested::inner(text, builtin::element_graph(node, began, number), Some(element));
+            let input = match map.given.is_empty() {
+                true => Ok(element),
+                false => builtin::with_params(text, &element).map_err(Failure::permanent),
+            };
+            let graph =
+                input.and_then(|input| nested::inner(text, builtin::element_graph(node, began, number), Some(input)));
             let left = async {
                 let graph = graph?;
                 let name = builtin::element_name(graph.name().as_str(), number);

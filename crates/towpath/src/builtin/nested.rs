@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use towpath_core::builtin::{self, INNER_PLACE, Inner, Nested, Scope};
+use towpath_core::builtin::{self, Given, INNER_PLACE, Inner, Nested, Scope};
 use towpath_core::store::{GraphDetail, Inspect, NodeLine};
 use towpath_core::{
     GraphEnd, GraphId, GraphLimits, JobId, NewGraph, Payload, PreparedGraph, State, fingerprint, limits,
@@ -22,22 +22,37 @@ pub(super) struct Asked {
     job: JobId,
     from: String,
     scope: Scope,
+    /// The graph's parameters, in place of that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    given: BTreeMap<String, Given>,
 }
 
 pub(super) const INPUT: Step<Asked, Box<RawValue>, Failure> = Step::new("input", &input);
 
 async fn input(cx: StepCx, asked: Asked) -> Result<Box<RawValue>, Failure> {
-    source::value(cx.client(), asked.job, &asked.from, &asked.scope).await
+    let Asked { job, from, scope, given } = asked;
+    if given.is_empty() {
+        return source::value(cx.client(), job, &from, &scope).await;
+    }
+    let mut params = source::given(cx.client(), job, &given, &scope, &[None]).await?;
+    // One for the one that was asked for.
+    Ok(params.pop().unwrap_or_else(|| RawValue::NULL.to_owned()))
 }
 
 /// The function of such a node.
 pub(super) async fn run(cx: Cx<'_>, nested: Nested) -> Result<Box<RawValue>, Failure> {
     let job = cx.job_id();
+    let (graph, given, scope) = (&nested.graph, nested.given, nested.scope);
     let given = match nested.input_from {
-        Some(from) => Some(cx.step(INPUT, &Asked { job, from, scope: nested.scope }).await?),
-        None => None,
+        None if given.is_empty() => None,
+        None => {
+            let asked = Asked { job, from: String::new(), scope, given };
+            let params = cx.step(INPUT, &asked).await?;
+            Some(builtin::with_params(graph, &params).map_err(cannot_start)?)
+        }
+        Some(from) => Some(cx.step(INPUT, &Asked { job, from, scope, given: BTreeMap::new() }).await?),
     };
-    let (chapter, text) = (cx.chapter(), fingerprint(nested.graph.get()).unwrap_or_default());
+    let (chapter, text) = (cx.chapter(), fingerprint(graph.get()).unwrap_or_default());
     let earlier = match chapter {
         1 => Earlier::Nothing,
         _ => cx.step(AGAIN, &again::Asked { job, text, input: given.clone() }).await?,
@@ -50,7 +65,7 @@ pub(super) async fn run(cx: Cx<'_>, nested: Nested) -> Result<Box<RawValue>, Fai
     let shows = Inner { graph: id, began, text, is_over: false };
     cx.publish(&shows);
     if !has_ended {
-        let graph = inner(&nested.graph, id, given)?;
+        let graph = inner(graph, id, given)?;
         let name = graph.name().to_string();
         ended(&cx, graph, &name, began, INNER_PLACE).await?;
     }
@@ -61,13 +76,16 @@ pub(super) async fn run(cx: Cx<'_>, nested: Nested) -> Result<Box<RawValue>, Fai
 
 /// A graph that a node holds, as it is to be started.
 pub(super) fn inner(text: &RawValue, id: GraphId, input: Option<Box<RawValue>>) -> Result<PreparedGraph, Failure> {
-    let wrong = |invalid| Failure::permanent(format!("its graph cannot be started: {invalid}"));
-    let mut graph = NewGraph::inner(text, id).map_err(wrong)?;
+    let mut graph = NewGraph::inner(text, id).map_err(cannot_start)?;
     if let Some(input) = input {
         graph.input = Some(Payload::json_bytes(String::from(Box::<str>::from(input))));
     }
     // Judged by the limits when it is started, and not again whenever its run is rebuilt.
-    graph::prepare(graph, &GraphLimits::HIGHEST).map_err(wrong)
+    graph::prepare(graph, &GraphLimits::HIGHEST).map_err(cannot_start)
+}
+
+fn cannot_start(why: impl std::fmt::Display) -> Failure {
+    Failure::permanent(format!("its graph cannot be started: {why}"))
 }
 
 /// Starts a graph and waits for it to end, however.

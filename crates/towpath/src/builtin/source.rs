@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use towpath_core::builtin::Scope;
+use towpath_core::builtin::{Given, Scope};
 use towpath_core::store::{Upstream, Wanted};
 use towpath_core::{GraphId, JobId, NodeName, Payload};
 
@@ -28,6 +28,8 @@ pub(crate) enum Root {
     Input,
     /// At a parameter.
     Param(String),
+    /// At the element of a list.
+    Each,
 }
 
 impl Path {
@@ -41,6 +43,7 @@ impl Path {
         }
         let root = match root.as_str() {
             "input" => Root::Input,
+            "each" => Root::Each,
             "outputs" if !fields.is_empty() => Root::Output(fields.remove(0)),
             "params" if !fields.is_empty() => Root::Param(fields.remove(0)),
             _ => return None,
@@ -89,13 +92,75 @@ pub(crate) async fn value(client: &Client, job: JobId, text: &str, scope: &Scope
     let Some(path) = Path::read(text) else { return evaluated(client, job, text, scope).await };
     let from = match &path.root {
         Root::Output(node) => output(client, job, node, scope).await?,
-        Root::Input => match graph_of(client, job).await? {
-            Some(graph) => client.store().graph_input(graph).await?.map(|payload| json(&payload)).transpose()?,
-            None => None,
+        Root::Input => input(client, job).await?,
+        Root::Param(name) => match scope.given.get(name) {
+            Some(field) => Some(param(client, job, field, text).await?),
+            None => scope.params.get(name).cloned(),
         },
-        Root::Param(name) => scope.params.get(name).cloned(),
+        Root::Each => scope.each.clone(),
     };
     path.follow(from.unwrap_or_else(|| RawValue::NULL.to_owned()), text)
+}
+
+/// The parameters of the graph that a node holds, for each of these elements, or once if there is no list: objects as JSON.
+///
+/// # Errors
+/// As [`value`]; and one is not of its type.
+pub(super) async fn given(
+    client: &Client,
+    job: JobId,
+    given: &BTreeMap<String, Given>,
+    scope: &Scope,
+    elements: &[Option<&RawValue>],
+) -> Result<Vec<Box<RawValue>>, Failure> {
+    let mut all = vec![BTreeMap::new(); elements.len()];
+    for (name, Given { from, kind }) in given {
+        let mut same: Option<Box<RawValue>> = None;
+        for (params, element) in all.iter_mut().zip(elements) {
+            let value = match &same {
+                Some(value) => value.clone(),
+                None => {
+                    let scope = Scope { each: element.map(ToOwned::to_owned), ..scope.clone() };
+                    value(client, job, from, &scope).await?
+                }
+            };
+            if !kind.takes(&value) {
+                let shown: String = value.get().chars().take(SHOWN_CHARS_MAX).collect();
+                return Err(Failure::permanent(format!(
+                    "the parameter `{name}` is to be {}, and `{from}` is {shown}",
+                    kind.words()
+                )));
+            }
+            // What does not read the element is the same for all.
+            same = (!reads_each(from)).then(|| value.clone());
+            params.insert(name.as_str(), value);
+        }
+    }
+    let written = all.iter().map(serde_json::value::to_raw_value);
+    written.collect::<Result<_, _>>().map_err(|e| Failure::permanent(e.to_string()))
+}
+
+/// Whether a text may read the element of a list.
+fn reads_each(text: &str) -> bool {
+    match Path::read(text) {
+        Some(path) => path.root == Root::Each,
+        None => text.contains("each"),
+    }
+}
+
+/// The input of the node's graph.
+async fn input(client: &Client, job: JobId) -> Result<Option<Box<RawValue>>, Failure> {
+    match graph_of(client, job).await? {
+        Some(graph) => client.store().graph_input(graph).await?.map(|payload| json(&payload)).transpose(),
+        None => Ok(None),
+    }
+}
+
+/// A parameter that the graph's input has in this field of `params`.
+async fn param(client: &Client, job: JobId, field: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+    let fields = vec!["params".to_owned(), field.to_owned()];
+    let input = input(client, job).await?.unwrap_or_else(|| RawValue::NULL.to_owned());
+    Path { root: Root::Input, fields }.follow(input, text)
 }
 
 /// What a node above has left; an error if it has left nothing.
@@ -135,6 +200,9 @@ async fn evaluated(_: &Client, _: JobId, text: &str, _: &Scope) -> Result<Box<Ra
     Err(Failure::unfit(format!("`{text}` needs the feature `cel` of the crate towpath")))
 }
 
+/// Characters of a wrong value in the error that says so.
+const SHOWN_CHARS_MAX: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +216,8 @@ mod tests {
         assert_eq!((deep.root, deep.fields), (Root::Output("my-list".into()), vec!["a".to_owned(), "b_2".to_owned()]));
         assert_eq!(path(" input ").unwrap().root, Root::Input);
         assert_eq!(path("params.files").unwrap().root, Root::Param("files".into()));
+        assert_eq!(path("each.name").unwrap().root, Root::Each);
+        assert!(reads_each("each") && reads_each("each.size * 2") && !reads_each("outputs.each"));
         for text in [
             "outputs",
             "outputs.a[0]",

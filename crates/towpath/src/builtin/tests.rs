@@ -148,7 +148,8 @@ async fn what_a_chapter_begins_with_may_be_anywhere_in_the_list() {
 
 fn nested(end: GraphEnd) -> RunHarness<Nested, Box<RawValue>, Failure> {
     let graph = raw(r#"{"name": "inner", "nodes": [{"name": "x", "kind": "double"}]}"#.into());
-    let nested = Nested { graph, input_from: Some("outputs.list".into()), scope: Scope::default() };
+    let nested =
+        Nested { graph, input_from: Some("outputs.list".into()), given: Default::default(), scope: Scope::default() };
     let harness = RunHarness::new(NESTED, nested).child_graph("inner", end);
     harness.stub(INPUT, |_| Ok(raw("[1]".into()))).stub(END, move |_| {
         Ok(match end {

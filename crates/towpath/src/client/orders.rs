@@ -33,7 +33,7 @@ impl Client {
         Ok(applied.changes.into_iter().next().unwrap_or(Changed::Unknown))
     }
 
-    /// Gives up a job that runs and does not stop though it was asked to: it ends cancelled, on record
+    /// Gives up a job that runs, for one that does not stop though it was asked to; whether it was is not looked at. It ends cancelled, on record
     /// ([`Cause::Abandoned`](crate::Cause::Abandoned)), what waits for it goes on, and the undos of its graph may run. Its
     /// handler may still be at work; what it does counts for nothing. A job that does not run is cancelled.
     ///

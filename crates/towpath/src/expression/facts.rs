@@ -100,7 +100,11 @@ impl Facts {
         };
         let decode = |json: &RawValue| serde_json::from_str(json.get()).unwrap_or_default();
         facts.each = scope.each.as_deref().map(decode);
-        facts.params = scope.params.iter().map(|(name, json)| (name.clone(), decode(json))).collect();
+        let known = scope.params.iter().map(|(name, json)| (name.clone(), decode(json)));
+        let given = facts.input.as_ref().and_then(|input| input.get("params"));
+        // What was not given is none: an expression that reads it says so.
+        let given = scope.given.iter().filter_map(|(name, field)| Some((name.clone(), given?.get(field)?.clone())));
+        facts.params = known.chain(given).collect();
         Ok(facts)
     }
 

@@ -65,23 +65,26 @@ fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProbl
         Err(problem) => return vec![GraphProblem::Job(node.name.clone(), problem)],
     };
     let mut problems = Vec::new();
-    for (what, text) in &held.texts {
+    for Text { what, text, of_element } in &held.texts {
         let mut problem = |problem: String| {
             problems.push(GraphProblem::Job(node.name.clone(), format!("{what}: {problem}")));
         };
-        let (names, params) = match named(text, node.job.kind.as_str() == builtin::GATE) {
+        let Named { nodes, params, each } = match named(text, node.job.kind.as_str() == builtin::GATE) {
             Ok(named) => named,
             Err(e) => {
                 problem(e);
                 continue;
             }
         };
-        for name in &names {
+        if each && !of_element {
+            problem(format!("`{text}` reads `each`, which only what is done for an element of a list may"));
+        }
+        for name in &nodes {
             if !above.has(node.name.as_str(), &format!("{}{name}", held.scope.prefix)) {
                 problem(format!("`{text}` reads the node {name}, which is not above it: add an edge, or read another"));
             }
         }
-        for name in params.iter().filter(|name| !held.scope.params.contains_key(*name)) {
+        for name in params.iter().filter(|name| !held.scope.has_param(name)) {
             problem(format!("`{text}` reads the parameter {name}, which the graph does not have"));
         }
     }
@@ -100,10 +103,26 @@ fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProbl
 /// What a built-in node holds that is to be judged here.
 #[derive(Default)]
 struct Held {
-    /// Its expressions, and what each is called.
-    texts: Vec<(String, String)>,
+    texts: Vec<Text>,
     scope: Scope,
     graph: Option<Box<RawValue>>,
+}
+
+/// An expression of a node.
+struct Text {
+    /// What it is called.
+    what: String,
+    text: String,
+    /// Whether it sees the element of a list.
+    of_element: bool,
+}
+
+/// What an expression names.
+#[derive(Default)]
+struct Named {
+    nodes: Vec<String>,
+    params: Vec<String>,
+    each: bool,
 }
 
 impl Held {
@@ -112,50 +131,62 @@ impl Held {
         Ok(match node.job.kind.as_str() {
             builtin::GATE => {
                 let builtin::Gate { branches, scope } = input.decode().map_err(|e| e.problem)?;
-                let branches = branches.into_iter().map(|(label, text)| (format!("branch {label}"), text));
+                let branches = branches.into_iter().map(|(label, text)| Text::new(format!("branch {label}"), text));
                 Self { texts: branches.collect(), scope, graph: None }
             }
             builtin::GRAPH => {
-                let builtin::Nested { graph, input_from, scope } = input.decode().map_err(|e| e.problem)?;
-                let texts = input_from.map(|text| ("`input_from`".to_owned(), text));
-                Self { texts: texts.into_iter().collect(), scope, graph: Some(graph) }
+                let builtin::Nested { graph, input_from, given, scope } = input.decode().map_err(|e| e.problem)?;
+                let mut texts: Vec<Text> = input_from.map(|text| Text::new("`input_from`", text)).into_iter().collect();
+                texts.extend(given.into_iter().map(|(name, given)| Text::new(format!("`given.{name}`"), given.from)));
+                Self { texts, scope, graph: Some(graph) }
             }
             builtin::MAP => {
-                let builtin::Map { over, each, scope, .. } = input.decode().map_err(|e| e.problem)?;
+                let builtin::Map { over, each, given, scope, .. } = input.decode().map_err(|e| e.problem)?;
                 let graph = match each {
                     Each::Graph(graph) => Some(graph),
                     Each::Job(_) => None,
                 };
-                Self { texts: vec![("`over`".to_owned(), over)], scope, graph }
+                let of_element = |(name, given): (String, builtin::Given)| {
+                    let text = Text::new(format!("`given.{name}`"), given.from);
+                    Text { of_element: true, ..text }
+                };
+                let texts = std::iter::once(Text::new("`over`", over)).chain(given.into_iter().map(of_element));
+                Self { texts: texts.collect(), scope, graph }
             }
             _ => Self::default(),
         })
     }
 }
 
-/// The nodes and the parameters that a text names. `must_be_cel`: a plain path would be one too, but is not read so there.
-fn named(text: &str, must_be_cel: bool) -> Result<(Vec<String>, Vec<String>), String> {
-    match Path::read(text).filter(|_| !must_be_cel) {
-        Some(Path { root: Root::Output(node), .. }) => Ok((vec![node], Vec::new())),
-        Some(Path { root: Root::Param(name), .. }) => Ok((Vec::new(), vec![name])),
-        Some(_) => Ok((Vec::new(), Vec::new())),
-        None => named_in_cel(text),
+impl Text {
+    fn new(what: impl Into<String>, text: String) -> Self {
+        Self { what: what.into(), text, of_element: false }
     }
 }
 
+/// What a text names. `must_be_cel`: a plain path would be one too, but is not read so there.
+fn named(text: &str, must_be_cel: bool) -> Result<Named, String> {
+    let Some(path) = Path::read(text).filter(|_| !must_be_cel) else { return named_in_cel(text) };
+    let none = Named::default();
+    Ok(match path.root {
+        Root::Output(node) => Named { nodes: vec![node], ..none },
+        Root::Param(name) => Named { params: vec![name], ..none },
+        Root::Each => Named { each: true, ..none },
+        Root::Input => none,
+    })
+}
+
 #[cfg(feature = "cel")]
-fn named_in_cel(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
+fn named_in_cel(text: &str) -> Result<Named, String> {
     let expression = crate::expression::Expression::parse(text).map_err(|e| e.to_string())?;
     let uses = expression.uses();
-    if uses.each {
-        return Err(format!("`{text}` reads `each`, which only what is done for an element of a list may"));
-    }
-    Ok((uses.nodes.iter().cloned().collect(), uses.params.iter().cloned().collect()))
+    let (nodes, params) = (uses.nodes.iter().cloned().collect(), uses.params.iter().cloned().collect());
+    Ok(Named { nodes, params, each: uses.each })
 }
 
 /// Without the feature no worker of this build can evaluate one.
 #[cfg(not(feature = "cel"))]
-fn named_in_cel(_: &str) -> Result<(Vec<String>, Vec<String>), String> {
+fn named_in_cel(_: &str) -> Result<Named, String> {
     Err("an expression needs the feature `cel` of the crate towpath: enable it".to_owned())
 }
 

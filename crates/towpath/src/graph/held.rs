@@ -1,5 +1,7 @@
 //! Graphs inside a graph, and maps over lists, in the builder.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, EachJob, Map, Nested, OnFailure, Scope};
 use towpath_core::{GraphProblem, NodeName, Payload};
@@ -36,7 +38,10 @@ impl GraphBuilder {
     pub fn inner(&self, name: impl AsRef<str>, graph: &Graph) -> Node<'_, InnerGraph> {
         let name = name.as_ref();
         let graph = self.written(name, graph);
-        self.node(name, &InnerGraph(Nested { graph, input_from: None, scope: Scope::default() }))
+        self.node(
+            name,
+            &InnerGraph(Nested { graph, input_from: None, given: BTreeMap::new(), scope: Scope::default() }),
+        )
     }
 
     /// Adds a node that does a job of a type for each element of a list, whose elements are the jobs' inputs: `over` is an

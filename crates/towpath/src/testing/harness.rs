@@ -14,6 +14,7 @@ use towpath_core::{
 };
 
 use super::run::START;
+use super::throwaway::Throwaway;
 use crate::client::{Client, new_job};
 use crate::failure::Failure;
 use crate::host;
@@ -77,6 +78,8 @@ pub struct Harness {
     worker: Incarnation,
     number: u64,
     draining: watch::Sender<bool>,
+    /// The last: the store is closed before its place goes.
+    pub(super) throwaway: Throwaway,
 }
 
 /// A store's clock in the hands of a test.
@@ -169,7 +172,14 @@ impl Harness {
             Err(problems @ InvalidRegistry { .. }) => panic!("{problems}"),
         };
         let (worker, draining) = (random::incarnation(), watch::channel(false).0);
-        Self { client, clock, now: START, handlers, states, worker, number: 0, draining }
+        let throwaway = Throwaway::default();
+        Self { client, clock, now: START, handlers, states, worker, number: 0, draining, throwaway }
+    }
+
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(super) fn with(mut self, throwaway: Throwaway) -> Self {
+        self.throwaway = throwaway;
+        self
     }
 
     /// A client on the harness's store.

@@ -6,9 +6,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use towpath::core::store::{BoxFuture, StoreResult};
 use towpath::core::{BlobLine, BlobName, BlobRef, BlobStore, limits};
-use towpath::{Client, DirBlobs, End, Failure, Graph, Job, JobState, Placed, StoreError, StoreErrorKind, Worker};
+use towpath::{
+    Client, DirBlobs, End, Failure, Graph, Job, JobState, Placed, StoreError, StoreErrorKind, Worker, rusqlite,
+    tokio_postgres,
+};
 
-use crate::stores::{Subject, on_every_store};
+use crate::stores::{Subject, on_every_store, postgres, sqlite};
 
 on_every_store!(
     what_is_large_goes_through_the_table_of_the_store,
@@ -138,4 +141,73 @@ async fn without_a_home_what_is_large_is_refused(subject: Subject) {
     let error = ended.error.unwrap();
     assert!(error.contains("at most 1048576 are allowed") && error.contains("keep_large"), "{error}");
     worker.shutdown().await;
+}
+
+/// Enqueues what is large in a transaction that is rolled back, and in one that is committed.
+macro_rules! rides_on_a_transaction {
+    ($client:ident, $tx:expr, $rollback:expr, $commit:expr) => {
+        let worker = worker(&$client).start().unwrap();
+        let large = Double(vec![200; LARGE]);
+        let mut within = $client.within($tx);
+        let lost = within.enqueue(&large).await.unwrap();
+        drop(within.done());
+        $rollback;
+        assert!($client.inspect().job(lost.id()).await.unwrap().is_none());
+        // What it had put away, if that is anywhere, has no job and goes.
+        let _ = $client.sweep_blobs(Duration::ZERO).await.unwrap();
+        let mut within = $client.within($tx);
+        let job = within.enqueue(&large).await.unwrap();
+        let wake = within.done();
+        $commit;
+        wake.ring();
+        assert_eq!($client.output(&job).await.unwrap().len(), 2 * LARGE);
+        // The input and the output of the one that is there.
+        let mut left = 0;
+        while $client.sweep_blobs(Duration::ZERO).await.unwrap() > 0 {
+            left += 1;
+        }
+        assert_eq!(left, 0, "nothing of the rollback is left");
+        worker.shutdown().await;
+    };
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_large_rides_on_a_transaction_on_sqlite() {
+    let subject = sqlite();
+    let db = rusqlite::Connection::open(subject.url.strip_prefix("sqlite:").unwrap()).unwrap();
+    db.busy_timeout(Duration::from_secs(30)).unwrap();
+    let begun = || {
+        db.execute_batch("begin immediate").unwrap();
+        &db
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let in_store = subject.client.clone().keep_large_in_store(64 << 10);
+    let in_folder = subject.client.clone().keep_large(Arc::new(DirBlobs::new(folder.path())), 64 << 10);
+    for client in [in_store, in_folder] {
+        rides_on_a_transaction!(
+            client,
+            begun(),
+            db.execute_batch("rollback").unwrap(),
+            db.execute_batch("commit").unwrap()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_large_rides_on_a_transaction_on_postgres() {
+    let Some(subject) = postgres().await else { return };
+    let (url, _) = subject.url.split_once('#').unwrap();
+    let (db, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let begun = async || {
+        db.batch_execute("begin").await.unwrap();
+        &db
+    };
+    let client = subject.client.clone().keep_large_in_store(64 << 10);
+    rides_on_a_transaction!(
+        client,
+        begun().await,
+        db.batch_execute("rollback").await.unwrap(),
+        db.batch_execute("commit").await.unwrap()
+    );
 }

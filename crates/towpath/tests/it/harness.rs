@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use towpath::core::ManualClock;
 use towpath::testing::{Harness, Performed};
 use towpath::{
-    Client, Context, Cx, Durable, End, Failure, Graph, GraphEnd, Job, JobState, MemoryStore, PostgresOptions,
-    PostgresStore, Signal, SqliteOptions, SqliteStore, Step, StepCx, Store, Worker, WorkerBuilder,
+    Client, Context, Cx, Durable, End, Failure, Graph, GraphEnd, Job, JobState, MemoryStore, Signal, Step, StepCx,
+    Worker, WorkerBuilder, rusqlite, tokio_postgres,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Job)]
@@ -74,34 +74,27 @@ macro_rules! on_every_clock {
         mod sqlite {
             $(#[tokio::test]
             async fn $name() {
-                let (dir, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
-                let mut options = SqliteOptions::default();
-                options.clock = Arc::new(clock.clone());
-                let store = Arc::new(SqliteStore::open(&dir.path().join("store.db"), options).unwrap());
-                super::$name(super::Harness::on(store, clock, super::worker).await).await;
+                super::$name(super::Harness::on_sqlite(super::worker).await).await;
             })+
-            use super::{ManualClock, SqliteOptions, SqliteStore, Arc};
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                if let Some(store) = super::throwaway_schema().await {
-                    super::$name(super::Harness::on(store.clone(), store, super::worker).await).await;
+                if let Some(url) = super::database() {
+                    super::$name(super::Harness::on_postgres(&url, super::worker).await).await;
                 }
             })+
         }
     };
 }
 
-async fn throwaway_schema() -> Option<Arc<PostgresStore>> {
-    let Ok(url) = std::env::var("TOWPATH_TEST_POSTGRES") else {
+/// The database that the environment names.
+fn database() -> Option<String> {
+    let url = std::env::var("TOWPATH_TEST_POSTGRES").ok();
+    if url.is_none() {
         eprintln!("left out: PostgreSQL (set TOWPATH_TEST_POSTGRES, or run `cargo xtask test`)");
-        return None;
-    };
-    let schema = format!("t_{}", Client::new_job_id().as_uuid().simple());
-    let store = PostgresStore::connect(&url, PostgresOptions::default().schema(&schema)).unwrap();
-    store.migrate().await.unwrap();
-    Some(Arc::new(store))
+    }
+    url
 }
 
 on_every_clock!(
@@ -192,4 +185,57 @@ async fn one_job_is_performed_without_a_store() {
     assert_eq!(harness.perform(&mail("snooze", 0)).await.unwrap_err().to_string(), "put back for 86400s");
     assert_eq!(harness.perform(&mail("panic", 0)).await.unwrap_err().to_string(), "the handler panicked: on purpose");
     harness.assert_none_enqueued::<Mail>().await;
+}
+
+/// What an application does in a transaction of its own, which the caller commits or rolls back.
+async fn order(client: &Client, tx: impl towpath::Enlist, n: u64) {
+    let mut within = client.within(tx);
+    within.enqueue(&Sum(n)).await.unwrap();
+    within.job(client.job(&Sum(n + 1)).delay(DAY)).await.unwrap();
+    within.enqueue(&mail("ann", 0)).await.unwrap();
+    let _ = within.done();
+}
+
+#[tokio::test]
+async fn what_a_transaction_on_sqlite_enqueues_is_seen_in_it_and_its_rollback_leaves_nothing() {
+    let mut harness = Harness::on_sqlite(worker).await;
+    let file = std::path::PathBuf::from(harness.place());
+    let mut db = rusqlite::Connection::open(&file).unwrap();
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    order(harness.client(), &*tx, 4).await;
+    assert_eq!(harness.client().within(&*tx).enqueued::<Sum>().await.unwrap(), [Sum(4), Sum(5)]);
+    harness.assert_none_enqueued::<Sum>().await;
+    tx.rollback().unwrap();
+    assert_eq!(harness.client().within(&db).enqueued::<Sum>().await.unwrap(), []);
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    order(harness.client(), &*tx, 7).await;
+    tx.commit().unwrap();
+    assert_eq!(harness.drain().await.len(), 2);
+    assert_eq!(harness.client().within(&db).enqueued::<Sum>().await.unwrap(), [Sum(8)], "the other one has ended");
+    drop(harness);
+    assert!(!file.exists() && !file.parent().unwrap().exists());
+}
+
+#[tokio::test]
+async fn what_a_transaction_on_postgres_enqueues_is_seen_in_it_and_its_rollback_leaves_nothing() {
+    let Some(url) = database() else { return };
+    let mut harness = Harness::on_postgres(&url, worker).await;
+    let (mut db, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let tx = db.transaction().await.unwrap();
+    order(harness.client(), &tx, 4).await;
+    assert_eq!(harness.client().within(&tx).enqueued::<Sum>().await.unwrap(), [Sum(4), Sum(5)]);
+    harness.assert_none_enqueued::<Sum>().await;
+    tx.rollback().await.unwrap();
+    assert_eq!(harness.client().within(&db).enqueued::<Sum>().await.unwrap(), []);
+    let tx = db.transaction().await.unwrap();
+    order(harness.client(), &tx, 7).await;
+    tx.commit().await.unwrap();
+    assert_eq!(harness.drain().await.len(), 2);
+    assert_eq!(harness.client().within(&db).enqueued::<Sum>().await.unwrap(), [Sum(8)], "the other one has ended");
+    let schema = harness.place().to_owned();
+    let there = "select count(*) from information_schema.schemata where schema_name = $1";
+    assert_eq!(db.query_one(there, &[&schema]).await.unwrap().get::<_, i64>(0), 1);
+    drop(harness);
+    assert_eq!(db.query_one(there, &[&schema]).await.unwrap().get::<_, i64>(0), 0, "it goes with the harness");
 }

@@ -24,6 +24,7 @@ on_every_store!(
     an_id_drawn_before_makes_an_enqueue_idempotent,
     an_input_over_the_limit_is_refused_and_nothing_written,
     an_output_over_the_limit_ends_the_job_and_says_so,
+    a_nul_in_an_input_is_refused_with_its_place_and_one_in_an_output_costs_no_end,
     undecodable_input_is_blocked_and_seen,
     blocking_handlers_run,
     a_kind_that_nobody_serves_is_left_alone,
@@ -254,6 +255,23 @@ async fn an_input_over_the_limit_is_refused_and_nothing_written(subject: Subject
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "large", output = String)]
 struct Large;
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "say", output = String)]
+struct Say(String);
+
+async fn a_nul_in_an_input_is_refused_with_its_place_and_one_in_an_output_costs_no_end(subject: Subject) {
+    let client = &subject.client;
+    let refused = client.enqueue(&Say("a\0b".into())).await.unwrap_err().to_string();
+    assert!(refused.contains("its JSON holds a NUL character at byte 2: remove it"), "{refused}");
+    assert_eq!(client.inspect().census().await.unwrap().jobs, 0);
+    let worker =
+        Worker::builder(client).handle(|job: Say, _| async move { Ok::<_, Failure>(job.0 + "\0") }).start().unwrap();
+    let job = client.enqueue(&Say("a".into())).await.unwrap();
+    let error = client.output(&job).await.unwrap_err().to_string();
+    assert!(error.contains("NUL character at byte 2"), "the job ends, and says why: {error}");
+    worker.shutdown().await;
+}
 
 async fn an_output_over_the_limit_ends_the_job_and_says_so(subject: Subject) {
     let client = &subject.client;

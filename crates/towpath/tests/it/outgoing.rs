@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use towpath::{Client, Cx, Durable, Failure, Graph, Job, JobId};
 
-use crate::stores::{Subject, on_every_store};
+use crate::stores::{Subject, on_every_store, sqlite};
 
 on_every_store!(a_hook_sees_every_job_of_an_enqueue_and_may_refuse_it);
 
@@ -52,4 +52,24 @@ async fn a_hook_sees_every_job_of_an_enqueue_and_may_refuse_it(subject: Subject)
     let refused = chatty.enqueue(&Ship(1)).await.unwrap_err().to_string();
     assert!(refused.contains("41 tags, at most 32"), "{refused}");
     assert_eq!(client.inspect().census().await.unwrap().jobs, before.jobs);
+}
+
+#[tokio::test]
+async fn a_hook_sees_what_rides_on_a_transaction() {
+    let subject = sqlite();
+    let client = subject.client.clone().before_enqueue(|job| {
+        job.tag_value("release", 7);
+        if job.input().bytes[..] == b"13"[..] { Err("thirteen is not shipped".into()) } else { Ok(()) }
+    });
+    let db = towpath::rusqlite::Connection::open(subject.url.strip_prefix("sqlite:").unwrap()).unwrap();
+    db.execute_batch("begin immediate").unwrap();
+    let mut within = client.within(&db);
+    let job = within.enqueue(&Ship(1)).await.unwrap().id();
+    let refused = within.enqueue(&Ship(13)).await.unwrap_err().to_string();
+    assert!(refused.contains("is refused by a hook of this client: thirteen is not shipped"), "{refused}");
+    drop(within.done());
+    db.execute_batch("commit").unwrap();
+    let tags = client.inspect().job(job).await.unwrap().unwrap().tags;
+    assert_eq!(tags, ["goods", "release=7"]);
+    assert_eq!(client.inspect().census().await.unwrap().jobs, 1);
 }

@@ -235,6 +235,12 @@ enum Node {
     Sleep(u32),
     Signal(bool),
     Random,
+    /// A signal of its own name: what it carries is known.
+    Take(usize),
+    /// A number that is drawn, and is the same in a step behind it.
+    Drawn,
+    /// Two looks at the clock, and so long between them.
+    Clock(u32),
     Write(u64),
     Job(u64),
     Run(u64),
@@ -287,6 +293,16 @@ fn interpret<'a>(cx: &'a Cx<'_>, node: &'a Node) -> Pin<Box<dyn Future<Output = 
             }
             Node::Signal(go) => cx.timeout(MS * 20, cx.signal(if *go { GO } else { MORE })).await.unwrap_or(3),
             Node::Random => cx.random() % 5,
+            Node::Take(n) => cx.signal(TAKEN[*n]).await,
+            Node::Drawn => {
+                let drawn = cx.random() % 1_000;
+                u64::from(cx.step(ADD, &(drawn, 0)).await? == drawn)
+            }
+            Node::Clock(ms) => {
+                let before = cx.now();
+                cx.sleep(MS * *ms).await;
+                u64::from(cx.now().as_micros() - before.as_micros() >= i64::from(*ms) * 1_000)
+            }
             Node::Write(n) => cx.transact(WRITE, &(*n, cx.random() % 11)).await.unwrap_or(5),
             Node::Job(n) => cx.job(&Double(*n + cx.random() % 3)).await.unwrap_or(7),
             Node::Run(n) => cx.run_child(LEAF, n).await.unwrap_or(11),
@@ -325,6 +341,18 @@ fn interpret<'a>(cx: &'a Cx<'_>, node: &'a Node) -> Pin<Box<dyn Future<Output = 
             },
         })
     })
+}
+
+const TAKEN: [Signal<u64>; 4] = [Signal::new("t0"), Signal::new("t1"), Signal::new("t2"), Signal::new("t3")];
+
+/// How often a program that the model knows takes each of these.
+fn takes(node: &Node, times: u32, count: &mut [u32; TAKEN.len()]) {
+    match node {
+        Node::Take(n) => count[*n] += times,
+        Node::Sequence(parts) | Node::Join(parts) => parts.iter().for_each(|part| takes(part, times, count)),
+        Node::Map(_, part) => takes(part, 4 * times, count),
+        _ => {}
+    }
 }
 
 /// Draws programs from a seed.
@@ -389,7 +417,8 @@ fn model(node: &Node) -> Option<u64> {
     Some(match node {
         Node::Add(n) => n + 1,
         Node::Flaky(n) => *n,
-        Node::Sleep(_) => 1,
+        Node::Sleep(_) | Node::Drawn | Node::Clock(_) => 1,
+        Node::Take(n) => 100 + *n as u64,
         Node::Work(n) if n.is_multiple_of(4) => 7,
         Node::Work(n) => 2 * n,
         Node::Run(n) if n.is_multiple_of(3) => 11,
@@ -430,7 +459,10 @@ impl Draw {
     /// A program that the model knows all of.
     fn plain(&mut self, depth: u32) -> Node {
         let parts = |draw: &mut Self| (0..1 + draw.below(4)).map(|_| draw.plain(depth - 1)).collect::<Vec<_>>();
-        match self.below(if depth == 0 { 9 } else { 14 }) {
+        match self.below(if depth == 0 { 12 } else { 17 }) {
+            9 => Node::Take(self.below(TAKEN.len() as u64) as usize),
+            10 => Node::Drawn,
+            11 => Node::Clock(self.below(5) as u32),
             0 | 1 => Node::Add(self.below(100)),
             2 => Node::Flaky(self.below(4)),
             3 => Node::Sleep(self.below(9) as u32),
@@ -442,9 +474,9 @@ impl Draw {
                 let (limit, ms) = (1 + self.below(9) as u32, 1 + self.below(9) as u32);
                 Node::Timeout(limit, Box::new(Node::Sleep(if ms == limit { ms + 1 } else { ms })))
             }
-            9 => Node::Detached(self.below(10)),
-            10 | 11 => Node::Sequence(parts(self)),
-            12 => Node::Join(parts(self)),
+            12 => Node::Detached(self.below(10)),
+            13 | 14 => Node::Sequence(parts(self)),
+            15 => Node::Join(parts(self)),
             _ => Node::Map(1 + self.below(3) as u8, Box::new(self.plain(depth - 1))),
         }
     }
@@ -454,7 +486,7 @@ impl Draw {
 /// itself looks after.
 #[tokio::test]
 async fn random_programs_come_to_what_the_model_says() {
-    let mut runs = 0;
+    let (mut runs, mut taken) = (0, 0);
     for seed in seeds().flat_map(|seed| (0..4).map(move |n| seed.wrapping_mul(7_000).wrapping_add(n))) {
         let mut draw = Draw(seed | 1);
         for _ in 0..10 {
@@ -462,9 +494,17 @@ async fn random_programs_come_to_what_the_model_says() {
         }
         let node = Node::Sequence(vec![draw.plain(3), draw.plain(2)]);
         let expected = model(&node).expect("a plain program is all in the model");
+        let mut count = [0; TAKEN.len()];
+        takes(&node, 1, &mut count);
+        let signals = (0..TAKEN.len()).flat_map(|n| std::iter::repeat_n(n, count[n] as usize));
+        let signals: Vec<(usize, Duration)> = signals.map(|n| (n, MS * draw.below(20) as u32)).collect();
+        taken += signals.len();
         for order in 0..3 {
-            let harness =
+            let mut harness =
                 with_children(RunHarness::new(PROGRAM, node.clone()).state(Count::default()).seed(seed + order));
+            for (n, at) in &signals {
+                harness = harness.signal_after(*at, TAKEN[*n], &(100 + *n as u64));
+            }
             let result = harness.run().await.result;
             assert_eq!(result.unwrap(), expected, "program of {seed}, in order {order}: {node:?}");
             if order == 0 {
@@ -473,6 +513,7 @@ async fn random_programs_come_to_what_the_model_says() {
         }
     }
     println!("{runs} runs");
+    assert!(taken > 10, "{taken} signals prove too little");
     assert!(runs > 1_000, "{runs} runs prove too little");
 }
 

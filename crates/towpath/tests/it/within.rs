@@ -1,7 +1,7 @@
 //! Enqueues inside an application's own transaction: there after its commit, gone with its rollback.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use towpath::core::State;
@@ -11,11 +11,11 @@ use towpath::{
     WorkerHandle, rusqlite,
 };
 
-use crate::stores::{Subject, postgres, sqlite};
+use crate::stores::{Subject, open, postgres, sqlite};
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "ship", output = u64)]
-struct Ship(u64);
+pub(crate) struct Ship(u64);
 
 impl Perform for Ship {
     async fn perform(self, _cx: Context) -> Result<u64, Failure> {
@@ -177,18 +177,70 @@ async fn on_postgres_a_commit_brings_all_and_a_rollback_nothing() {
     worker.shutdown().await;
 }
 
+/// The middle one of how long it takes from a commit until a worker has done the job.
+fn median(mut took: Vec<Duration>) -> Duration {
+    took.sort();
+    took[took.len() / 2]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_postgres_a_task_that_may_change_its_thread_enqueues_and_workers_are_woken() {
+    let Some(subject) = postgres().await else { return };
+    let worker = worker(&subject.client);
+    let mut took = Vec::new();
+    for n in 0..9 {
+        let (client, mut db) = (subject.client.clone(), database(&subject).await);
+        let enqueued = tokio::spawn(async move {
+            let tx = db.transaction().await.unwrap();
+            let mut within = client.within(&tx);
+            let job = within.enqueue(&Ship(n)).await.unwrap();
+            let wake = within.done();
+            tx.commit().await.unwrap();
+            wake.ring();
+            job
+        });
+        let job = enqueued.await.unwrap();
+        let from = Instant::now();
+        assert_eq!(subject.client.output(&job).await.unwrap(), n);
+        took.push(from.elapsed());
+    }
+    // A worker that is not woken looks about once a second.
+    assert!(median(took.clone()) < Duration::from_millis(200), "{took:?}");
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_sqlite_a_task_that_may_change_its_thread_enqueues() {
+    let subject = sqlite();
+    let worker = worker(&subject.client);
+    let (client, mut db) = (subject.client.clone(), file(&subject));
+    let enqueued = tokio::spawn(async move {
+        db.execute_batch("begin immediate").unwrap();
+        let mut within = client.within(&mut db);
+        let job = within.enqueue(&Ship(7)).await.unwrap();
+        let wake = within.done();
+        db.execute_batch("commit").unwrap();
+        wake.ring();
+        job
+    });
+    assert_eq!(subject.client.output(&enqueued.await.unwrap()).await.unwrap(), 7);
+    worker.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_driver_of_postgres_needs_one_statement_more() {
     let Some(subject) = postgres().await else { return };
     let client = &subject.client;
-    let db = database(&subject).await;
+    let mut db = database(&subject).await;
     db.batch_execute("begin").await.unwrap();
     let statements = AtomicU32::new(0);
-    let mut within = client.within(SqlText(async |statement: &str, argument: &str| {
+    let mut within = client.within(SqlText::on(&mut db, |db, statement, argument| {
         statements.fetch_add(1, Ordering::Relaxed);
-        let text = tokio_postgres::types::Type::TEXT;
-        let rows = db.query_typed(statement, &[(&argument, text)]).await?;
-        rows[0].try_get::<_, String>(0)
+        Box::pin(async move {
+            let text = tokio_postgres::types::Type::TEXT;
+            let rows = db.query_typed(&statement, &[(&argument, text)]).await?;
+            rows[0].try_get::<_, String>(0)
+        })
     }));
     let job = within.enqueue(&Ship(7)).await.unwrap();
     assert_eq!(statements.load(Ordering::Relaxed), 1);
@@ -362,4 +414,60 @@ async fn on_postgres_a_start_of_an_id_that_is_taken_and_a_fork_ride() {
         db.batch_execute("commit").await.unwrap(),
         db.batch_execute("rollback").await.unwrap()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_postgres_who_wants_the_key_of_an_open_transaction_waits_for_its_end_and_workers_do_not() {
+    let Some(subject) = postgres().await else { return };
+    let client = &subject.client;
+    let worker = worker(client);
+    let mut db = database(&subject).await;
+    for commits in [false, true] {
+        let tx = db.transaction().await.unwrap();
+        let mut within = client.within(&tx);
+        let first = within.job(client.job(&Ship(1)).unique("k").delay(Duration::from_secs(3_600))).await.unwrap();
+        drop(within.done());
+        let theirs = open(&subject.url).await;
+        let second = tokio::spawn(async move { theirs.job(&Ship(2)).unique("k").await.unwrap() });
+        // Whoever works is not held up, and no more is who enqueues under another key.
+        let beside = client.job(&Ship(3)).unique("another").await.unwrap();
+        assert_eq!(client.output(&beside).await.unwrap(), 3);
+        assert!(!second.is_finished(), "it waits for what becomes of the first one");
+        if commits {
+            tx.commit().await.unwrap();
+            assert_eq!(second.await.unwrap().placed(), Placed::Held(KeyHolder::Job(first.id())));
+        } else {
+            tx.rollback().await.unwrap();
+            let second = second.await.unwrap();
+            assert_eq!(second.placed(), Placed::Inserted, "the first one never was");
+            assert_eq!(client.output(&second).await.unwrap(), 2);
+        }
+    }
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_sqlite_who_wants_the_key_of_an_open_transaction_waits_for_its_end() {
+    let subject = sqlite();
+    let (client, db) = (&subject.client, file(&subject));
+    for commits in [false, true] {
+        db.execute_batch("begin immediate").unwrap();
+        let mut within = client.within(&db);
+        let first = within.job(client.job(&Ship(1)).unique("k")).await.unwrap();
+        drop(within.done());
+        let theirs = client.clone();
+        let second = tokio::spawn(async move { theirs.job(&Ship(2)).unique("k").await.unwrap() });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!second.is_finished(), "it waits for what becomes of the first one");
+        db.execute_batch(if commits { "commit" } else { "rollback" }).unwrap();
+        let second = second.await.unwrap();
+        if commits {
+            assert_eq!(second.placed(), Placed::Held(KeyHolder::Job(first.id())));
+        } else {
+            assert_eq!(second.placed(), Placed::Inserted, "the first one never was");
+            let worker = worker(client);
+            assert_eq!(client.output(&second).await.unwrap(), 2);
+            worker.shutdown().await;
+        }
+    }
 }

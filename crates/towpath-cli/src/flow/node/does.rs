@@ -15,6 +15,7 @@ impl NodeReader<'_> {
     pub(super) fn does(&mut self, what: &str, value: Place<'_, '_>, shell: bool) -> Option<DraftDoes> {
         match what {
             "http" => self.http(value).map(DraftDoes::Http),
+            "flow" => self.flow(value).map(|flow| DraftDoes::Flow(Box::new(flow))),
             "branches" => self.branches(value).map(DraftDoes::Branches),
             "signal" => self.signal(value).map(DraftDoes::Signal),
             "timer" => self.timer(value).map(DraftDoes::Timer),

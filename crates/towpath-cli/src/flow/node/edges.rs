@@ -21,6 +21,15 @@ impl NodeReader<'_> {
         }
     }
 
+    pub(in crate::flow) fn at_least(&mut self, value: Place<'_, '_>) -> Option<(u32, Range<usize>)> {
+        let number = value.get_ref().as_integer().and_then(|n| n.as_str().parse::<u32>().ok());
+        if number.is_none() {
+            let problem = wrong_type("`at_least`", "a number of nodes", value);
+            self.problem(problem.help("write at_least = 1"));
+        }
+        Some((number?, value.span()))
+    }
+
     fn edge(&mut self, value: Place<'_, '_>) -> Option<DraftEdge> {
         match value.get_ref() {
             DeValue::String(parent) => Some(DraftEdge {

@@ -136,6 +136,7 @@ impl NodeReader<'_> {
 
     fn expect(&mut self, value: Place<'_, '_>) -> Vec<u16> {
         match value.get_ref() {
+            DeValue::Array(items) if items.is_empty() => self.status(value, value.span()).into_iter().collect(),
             DeValue::Array(items) => items.iter().filter_map(|item| self.status(item, item.span())).collect(),
             _ => self.status(value, value.span()).into_iter().collect(),
         }

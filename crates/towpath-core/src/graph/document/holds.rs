@@ -1,18 +1,31 @@
 //! What a node holds that stands for more than one job: a graph, or what is done for each element of a list.
 
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 use super::fields::{Reader, Whose, what};
 use super::micros;
-use super::node::{kind, retry};
-use crate::builtin::{self, Each, EachJob, Map, OnFailure};
+use super::node::{crash_limit, kind, retry};
+use crate::builtin::{self, Each, EachJob, Given, Map, OnFailure};
 use crate::name::Kind;
 
 /// The fields of `map`, in the order in which they are written.
 pub(super) const MAP_FIELDS: [&str; 4] = ["over", "each", "concurrency", "on_failure"];
 /// Those of its `each`.
-pub(super) const EACH_FIELDS: [&str; 11] =
-    ["kind", "version", "input", "into", "queue", "priority", "retry", "timeout", "tags", "headers", "graph"];
+pub(super) const EACH_FIELDS: [&str; 12] = [
+    "kind",
+    "version",
+    "input",
+    "into",
+    "queue",
+    "priority",
+    "retry",
+    "timeout",
+    "crash_limit",
+    "tags",
+    "headers",
+    "graph",
+];
 
 /// A graph as it stands in the text: it is read where the whole is judged, and again where it is started.
 pub(super) fn graph(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Box<RawValue>> {
@@ -33,6 +46,18 @@ pub(super) fn expression(reader: &mut Reader, whose: &Whose, field: &str, value:
             None
         }
     }
+}
+
+/// `{ "file": { "from": "outputs.list.file", "type": "text" } }`.
+pub(super) fn given(reader: &mut Reader, whose: &Whose, value: &RawValue) -> BTreeMap<String, Given> {
+    let want = "an object of parameters, each with `from` and `type`";
+    let given: BTreeMap<String, Given> = reader.value(whose, "given", want, value).unwrap_or_default();
+    for (name, Given { from, .. }) in &given {
+        if let Err(problem) = builtin::check_expression(from) {
+            reader.problem(whose, format!("`given.{name}`: {problem}"));
+        }
+    }
+    given
 }
 
 /// `{ "over": "outputs.list", "each": { "kind": "resize" }, "concurrency": 4, "on_failure": "collect" }`.
@@ -107,6 +132,7 @@ fn of_job(reader: &mut Reader, whose: &Whose, job: &mut EachJob, field: &str, va
         "priority" => job.priority = reader.value(whose, field, "a number from -32768 to 32767", value).unwrap_or(0),
         "retry" => job.rules.retry = retry(reader, whose, value).unwrap_or_default(),
         "timeout" => job.rules.timeout_us = reader.duration(whose, field, value).map(micros),
+        "crash_limit" => job.rules.crash_limit = crash_limit(reader, whose, value).unwrap_or(job.rules.crash_limit),
         "tags" => job.tags = reader.value(whose, field, "a list of texts", value).unwrap_or_default(),
         _ => job.headers = reader.value(whose, field, "an object of texts", value).unwrap_or_default(),
     }

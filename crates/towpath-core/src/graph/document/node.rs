@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fields::{Fields, Reader, Whose, what};
 use super::{holds, micros};
-use crate::builtin::{self, Gate, Map, Nested, Scope, Wait};
+use crate::builtin::{self, Each, Gate, Given, Map, Nested, Scope, Wait};
 use crate::graph::{Condition, FailureMode, Need, NewEdge, NewGraph, NewNode};
 use crate::id::JobId;
 use crate::job::{Due, NewJob};
@@ -17,7 +17,7 @@ use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 
 /// The fields of a node, in the order in which they are written.
-pub(super) const FIELDS: [&str; 25] = [
+pub(super) const FIELDS: [&str; 28] = [
     "name",
     "kind",
     "version",
@@ -28,7 +28,9 @@ pub(super) const FIELDS: [&str; 25] = [
     "timer",
     "graph",
     "input_from",
+    "given",
     "map",
+    "scope",
     "after",
     "if",
     "at_least",
@@ -41,6 +43,7 @@ pub(super) const FIELDS: [&str; 25] = [
     "deadline",
     "retry",
     "timeout",
+    "crash_limit",
     "tags",
     "headers",
 ];
@@ -59,7 +62,9 @@ struct Draft {
     timer: Option<Due>,
     graph: Option<Box<RawValue>>,
     input_from: Option<String>,
+    given: BTreeMap<String, Given>,
     map: Option<Map>,
+    scope: Scope,
     after: Vec<(NodeName, Condition)>,
     guard: Option<String>,
     need: Need,
@@ -72,6 +77,7 @@ struct Draft {
     deadline: Option<Timestamp>,
     retry: Option<RetryPolicy>,
     timeout: Option<Duration>,
+    crash_limit: Option<u32>,
     tags: Vec<String>,
     headers: BTreeMap<String, String>,
 }
@@ -108,6 +114,17 @@ pub(super) fn read(reader: &mut Reader, graph: &mut NewGraph, place: usize, valu
     if draft.input_from.is_some() && !does.contains(&"graph") {
         reader.problem(&whose, "`input_from` is for a node with a `graph`: remove it");
     }
+    let holds_graph =
+        does.contains(&"graph") || draft.map.as_ref().is_some_and(|map| matches!(map.each, Each::Graph(_)));
+    if !draft.given.is_empty() && !holds_graph {
+        reader.problem(&whose, "`given` is for a node with a `graph`, or with a `map` of one: remove it");
+    }
+    if !draft.given.is_empty() && draft.input_from.is_some() {
+        reader.problem(&whose, "it has `given` and `input_from`: keep one of them");
+    }
+    if !draft.scope.is_empty() && matches!(does.as_slice(), ["kind" | "signal" | "timer"]) && draft.guard.is_none() {
+        reader.problem(&whose, "`scope` is for expressions, and it has none: remove it");
+    }
     if draft.delay.is_some() && draft.at.is_some() {
         reader.problem(&whose, "it has `delay` and `at`: keep one of them");
     }
@@ -139,6 +156,11 @@ impl Draft {
             "timer" => self.timer = timer(reader, whose, value),
             "graph" => self.graph = holds::graph(reader, whose, value),
             "input_from" => self.input_from = holds::expression(reader, whose, field, value),
+            "given" => self.given = holds::given(reader, whose, value),
+            "scope" => {
+                let want = "an object with `prefix`, `params` and `given`";
+                self.scope = reader.value(whose, field, want, value).unwrap_or_default();
+            }
             "map" => self.map = holds::map(reader, whose, value),
             "after" => self.after = after(reader, whose, value),
             "if" => {
@@ -162,6 +184,7 @@ impl Draft {
             "deadline" => self.deadline = reader.instant(whose, field, value),
             "retry" => self.retry = retry(reader, whose, value),
             "timeout" => self.timeout = reader.duration(whose, field, value),
+            "crash_limit" => self.crash_limit = crash_limit(reader, whose, value),
             "tags" => self.tags = reader.value(whose, field, "a list of texts", value).unwrap_or_default(),
             "headers" => self.headers = reader.value(whose, field, "an object of texts", value).unwrap_or_default(),
             // The name was read before.
@@ -178,7 +201,7 @@ impl Draft {
             let mut edges = graph.edges.split_off(first_edge);
             match builtin::guard(&name, when, &mut edges) {
                 Ok((gate, branches)) => {
-                    if let Some(mut node) = gate_node(reader, graph, whose, gate, branches) {
+                    if let Some(mut node) = self.gate_node(reader, graph, whose, gate, branches) {
                         self.place(&mut node.job);
                         graph.nodes.push(node);
                     }
@@ -197,7 +220,7 @@ impl Draft {
     fn node(&self, reader: &mut Reader, graph: &NewGraph, whose: &Whose, name: NodeName) -> Option<NewNode> {
         let id = JobId::of_node(graph.id, &name);
         if !self.branches.is_empty() {
-            return gate_node(reader, graph, whose, name, self.branches.clone());
+            return self.gate_node(reader, graph, whose, name, self.branches.clone());
         }
         if let Some(wait) = &self.signal {
             let node = NewNode::wait(graph.id, name, id, wait);
@@ -207,12 +230,14 @@ impl Draft {
             return Some(NewNode::timer(name, id, due));
         }
         if let Some(inner) = &self.graph {
-            let nested = Nested { graph: inner.clone(), input_from: self.input_from.clone(), scope: Scope::default() };
+            let (input_from, given) = (self.input_from.clone(), self.given.clone());
+            let nested = Nested { graph: inner.clone(), input_from, given, scope: self.scope.clone() };
             let node = NewNode::nested(graph.id, name, id, &nested);
             return node.map_err(|problem| reader.problem(whose, problem.to_string())).ok();
         }
         if let Some(map) = &self.map {
-            let node = NewNode::map(graph.id, name, id, map);
+            let map = Map { given: self.given.clone(), scope: self.scope.clone(), ..map.clone() };
+            let node = NewNode::map(graph.id, name, id, &map);
             return node.map_err(|problem| reader.problem(whose, problem.to_string())).ok();
         }
         // A kind that was wrong was said to be; the node stays, so that what waits for it is not said to wait for nothing.
@@ -252,22 +277,26 @@ impl Draft {
         if let Some(timeout) = self.timeout {
             job.rules.timeout_us = Some(micros(timeout));
         }
+        if let Some(crashes) = self.crash_limit {
+            job.rules.crash_limit = crashes;
+        }
         job.tags = self.tags;
         job.headers = self.headers;
     }
-}
 
-/// A gate whose branches are expressions, named and placed by whoever asks.
-fn gate_node(
-    reader: &mut Reader,
-    graph: &NewGraph,
-    whose: &Whose,
-    name: NodeName,
-    branches: Vec<(Label, String)>,
-) -> Option<NewNode> {
-    let id = JobId::of_node(graph.id, &name);
-    let node = NewNode::gate(name, id, &Gate { branches, scope: Scope::default() });
-    node.map_err(|problem| reader.problem(whose, format!("`branches`: {problem}"))).ok()
+    /// A gate whose branches are expressions, named and placed by whoever asks.
+    fn gate_node(
+        &self,
+        reader: &mut Reader,
+        graph: &NewGraph,
+        whose: &Whose,
+        name: NodeName,
+        branches: Vec<(Label, String)>,
+    ) -> Option<NewNode> {
+        let id = JobId::of_node(graph.id, &name);
+        let node = NewNode::gate(name, id, &Gate { branches, scope: self.scope.clone() });
+        node.map_err(|problem| reader.problem(whose, format!("`branches`: {problem}"))).ok()
+    }
 }
 
 pub(super) fn kind(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<Kind> {
@@ -384,6 +413,16 @@ pub(super) fn retry(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Opt
         }
     }
     Some(policy)
+}
+
+/// How often in a row its worker may die under it.
+pub(super) fn crash_limit(reader: &mut Reader, whose: &Whose, value: &RawValue) -> Option<u32> {
+    let want = "a number of crashes from 1";
+    let limit = reader.value::<u32>(whose, "crash_limit", want, value)?;
+    if limit == 0 {
+        reader.wrong_type(whose, "crash_limit", want, value);
+    }
+    Some(limit)
 }
 
 /// A parent, or a list of them.

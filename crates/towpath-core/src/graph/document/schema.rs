@@ -82,6 +82,7 @@ fn map() -> Value {
                     "priority": { "type": "integer", "minimum": -32_768, "maximum": 32_767, "default": 0 },
                     "retry": { "$ref": "#/$defs/retry" },
                     "timeout": { "$ref": "#/$defs/duration" },
+                    "crash_limit": { "type": "integer", "minimum": 1, "default": defaults::CRASH_LIMIT },
                     "tags": { "type": "array", "items": { "type": "string" } },
                     "headers": { "type": "object", "additionalProperties": { "type": "string" } },
                     "graph": { "$ref": "#/$defs/inner", "description": "A graph for each element, which is its input." }
@@ -148,6 +149,8 @@ fn node() -> Value {
             },
             "graph": { "$ref": "#/$defs/inner", "description": "Runs this graph, and ends as it ends; its output has the outputs of the graph's last nodes, by name." },
             "input_from": { "$ref": "#/$defs/expression", "description": "Of a node with a graph: what that graph's input is. Its own, if left out." },
+            "given": { "type": "object", "additionalProperties": given(), "description": "Of a node with a graph, or a map of one: what that graph's input has as `params`." },
+            "scope": scope(),
             "map": { "$ref": "#/$defs/map", "description": "Does the same for each element of a list; its output has the outputs in the order of the elements." },
             "after": {
                 "description": "What it waits for.",
@@ -164,8 +167,33 @@ fn node() -> Value {
             "deadline": { "$ref": "#/$defs/instant", "description": "Dead if it has not succeeded by then." },
             "retry": { "$ref": "#/$defs/retry" },
             "timeout": { "$ref": "#/$defs/duration", "description": "How long one attempt may take." },
+            "crash_limit": { "type": "integer", "minimum": 1, "default": defaults::CRASH_LIMIT, "description": "How often in a row its worker may die under it until it is put aside." },
             "tags": { "type": "array", "maxItems": limits::TAGS_MAX, "items": { "type": "string", "maxLength": limits::TAG_BYTES_MAX } },
             "headers": { "type": "object", "additionalProperties": { "type": "string" }, "description": "What travels with the job." }
+        }
+    })
+}
+
+fn given() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["from"],
+        "properties": {
+            "from": { "$ref": "#/$defs/expression", "description": "Its value; of a map, over `each` too." },
+            "type": { "enum": ["text", "number", "flag", "json"], "default": "json" }
+        }
+    })
+}
+
+fn scope() -> Value {
+    json!({
+        "type": "object",
+        "description": "What the node's expressions see under names of their own.",
+        "properties": {
+            "prefix": { "type": "string", "description": "What stands before the names of the nodes that they read." },
+            "params": { "type": "object", "description": "Values that they see as `params`." },
+            "given": { "type": "object", "additionalProperties": { "type": "string" }, "description": "Further ones, each a field of `params` in the graph's input." }
         }
     })
 }

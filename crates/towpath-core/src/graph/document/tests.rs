@@ -38,12 +38,14 @@ const FULL: &str = r#"{
       "deadline": "2030-01-31T09:30:00Z",
       "retry": {"attempts": 3, "backoff": "2s", "cap": "1m"},
       "timeout": "500ms",
+      "crash_limit": 7,
       "tags": ["a", "b"],
       "headers": {"trace": "1"}
     },
     {
       "name": "route",
       "branches": {"fast": "outputs.price.total < 10", "slow": "true"},
+      "scope": {"prefix": "pre.", "params": {"max": 1.50}, "given": {"file": "name"}},
       "after": [{"node": "price", "on": "finished"}]
     },
     {"name": "approve", "signal": {"name": "approved", "timeout": "2d"}, "after": [{"node": "route", "branch": "slow"}], "may_fail": true},
@@ -51,8 +53,9 @@ const FULL: &str = r#"{
     {"name": "until", "timer": {"at": "2030-01-31T09:30:00Z"}, "after": ["rest"]},
     {"name": "ship", "kind": "ship", "after": ["route", {"node": "until", "on": "joined"}], "at_least": 1, "at": "2030-01-31T09:30:00Z", "retry": 5},
     {"name": "parcels", "graph": {"name": "inner", "nodes": [{"name": "pack", "kind": "pack"}]}, "input_from": "outputs.price", "after": ["ship"]},
-    {"name": "mails", "map": {"over": "input.to", "each": {"kind": "mail", "version": 2, "input": {"text": 1.50}, "into": "/to", "queue": "slow", "priority": 1, "retry": 3, "timeout": "5s", "tags": ["t"], "headers": {"h": "1"}}, "concurrency": 4, "on_failure": "collect"}},
-    {"name": "sheets", "map": {"over": "input.sheets", "each": {"graph": {"name": "sheet", "nodes": [{"name": "print", "kind": "print"}]}}}},
+    {"name": "mails", "map": {"over": "input.to", "each": {"kind": "mail", "version": 2, "input": {"text": 1.50}, "into": "/to", "queue": "slow", "priority": 1, "retry": 3, "timeout": "5s", "crash_limit": 9, "tags": ["t"], "headers": {"h": "1"}}, "concurrency": 4, "on_failure": "collect"}},
+    {"name": "sheets", "map": {"over": "input.sheets", "each": {"graph": {"name": "sheet", "nodes": [{"name": "print", "kind": "print"}]}}}, "given": {"sheet": {"from": "each.name", "type": "text"}}},
+    {"name": "index", "graph": {"name": "index", "nodes": [{"name": "sort", "kind": "sort"}]}, "given": {"all": {"from": "input.all"}}, "scope": {"prefix": "p."}},
     {"name": "recall", "kind": "recall", "undoes": "ship", "retry": 50}
   ]
 }"#;

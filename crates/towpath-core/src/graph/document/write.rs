@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::builtin::{self, Gate, Nested, Wait};
+use crate::builtin::{self, Gate, Given, Nested, Scope, Wait};
+use crate::defaults;
 use crate::graph::{Condition, FailureMode, GraphProblem, InvalidGraph, Need, NewEdge, NewGraph, NewNode};
 use crate::job::Due;
 use crate::name::NodeName;
@@ -55,6 +56,10 @@ struct Node<'a> {
     input_from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<held::Map>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    given: BTreeMap<String, Given>,
+    #[serde(skip_serializing_if = "Scope::is_empty")]
+    scope: Scope,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +82,8 @@ struct Node<'a> {
     retry: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crash_limit: Option<u32>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,6 +159,7 @@ impl<'a> Writer<'a, '_> {
             deadline: job.deadline.map(instant),
             timeout: self.duration(job.rules.timeout_us.map(Duration::from_micros)),
             retry: self.retry(&job.rules.retry),
+            crash_limit: (job.rules.crash_limit != defaults::CRASH_LIMIT).then_some(job.rules.crash_limit),
             tags: &job.tags,
             headers: (!job.headers.is_empty()).then_some(&job.headers),
             ..Node::default()
@@ -167,8 +175,8 @@ impl<'a> Writer<'a, '_> {
         match job.kind.as_str() {
             builtin::GATE => match job.input.decode::<Gate>() {
                 Ok(gate) => {
-                    written.branches =
-                        Some(Branches(gate.branches.into_iter().map(|(l, w)| (l.to_string(), w)).collect()))
+                    let branches = gate.branches.into_iter().map(|(l, w)| (l.to_string(), w)).collect();
+                    (written.branches, written.scope) = (Some(Branches(branches)), gate.scope);
                 }
                 Err(e) => self.problem(e.problem),
             },
@@ -190,10 +198,13 @@ impl<'a> Writer<'a, '_> {
                 }
             }
             builtin::GRAPH => match job.input.decode::<Nested>() {
-                Ok(nested) => (written.graph, written.input_from) = (Some(nested.graph), nested.input_from),
+                Ok(nested) => {
+                    (written.graph, written.input_from) = (Some(nested.graph), nested.input_from);
+                    (written.given, written.scope) = (nested.given, nested.scope);
+                }
                 Err(e) => self.problem(e.problem),
             },
-            builtin::MAP => written.map = self.map(),
+            builtin::MAP => self.map(written),
             kind => {
                 written.kind = Some(kind);
                 written.version = (job.version != 1).then_some(job.version);

@@ -57,9 +57,8 @@ struct Meant {
 pub(in crate::api) async fn count(ctx: Ctx, query: Result<Query<Many>, QueryRejection>) -> Result<Response, Problem> {
     let (what, query) = asked(query)?.which()?;
     let found = many::count(&ctx, what, &query).await?;
-    let may_be_more = found.may_be_more();
     let newest = found.first.iter().map(Job::of).collect();
-    Ok(json(&Meant { count: found.count, may_be_more, upto: found.upto, newest }))
+    Ok(json(&Meant { count: found.count, may_be_more: found.may_be_more, upto: found.upto, newest }))
 }
 
 pub(in crate::api) async fn carry_out(ctx: Ctx, headers: HeaderMap, uri: Uri, body: Bytes) -> Response {

@@ -38,6 +38,8 @@ struct Each {
     retry: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crash_limit: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -47,24 +49,22 @@ struct Each {
 }
 
 impl Writer<'_, '_> {
-    pub(super) fn map(&mut self) -> Option<Map> {
+    pub(super) fn map(&mut self, written: &mut super::Node<'_>) {
         let map: builtin::Map = match self.node.job.input.decode() {
             Ok(map) => map,
-            Err(e) => {
-                self.problem(e.problem);
-                return None;
-            }
+            Err(e) => return self.problem(e.problem),
         };
+        (written.given, written.scope) = (map.given, map.scope);
         let each = match map.each {
             builtin::Each::Job(job) => self.each(*job),
             builtin::Each::Graph(graph) => Each { graph: Some(graph), ..Each::default() },
         };
-        Some(Map {
+        written.map = Some(Map {
             over: map.over,
             each,
             concurrency: (map.concurrency != defaults::MAP_CONCURRENCY).then_some(map.concurrency),
             on_failure: (map.on_failure != OnFailure::Fail).then_some(map.on_failure),
-        })
+        });
     }
 
     fn each(&mut self, job: builtin::EachJob) -> Each {
@@ -75,6 +75,7 @@ impl Writer<'_, '_> {
             priority: (job.priority != 0).then_some(job.priority),
             retry: self.retry(&job.rules.retry),
             timeout: self.duration(job.rules.timeout_us.map(Duration::from_micros)),
+            crash_limit: (job.rules.crash_limit != defaults::CRASH_LIMIT).then_some(job.rules.crash_limit),
             input: job.input,
             into: job.into,
             tags: job.tags,

@@ -6,6 +6,8 @@
 // A panic is the report of a test.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod connections;
+
 use std::sync::Arc;
 use std::time::Duration;
 
