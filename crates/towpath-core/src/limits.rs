@@ -109,6 +109,8 @@ pub const RETRIES_LOOK_MAX: u32 = 100;
 pub const DELAY_MAX: Duration = Duration::from_secs(36_525 * 86_400);
 /// Stopped graphs that one look lists at most.
 pub const STOPS_LOOK_MAX: u32 = 100;
+/// Nodes of a stopped graph that are listed at a time, to be settled.
+pub const SETTLEABLE_MAX: u32 = 10_000;
 /// Nodes of a stopped graph that one transaction settles at most.
 pub const SETTLE_STOPPED_MAX: u32 = 500;
 /// Graphs that one look of a sweeper counts again.

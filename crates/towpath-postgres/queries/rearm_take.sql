@@ -1,9 +1,11 @@
 -- Lets nodes wait anew that have ended. What was kept of their ends goes; a deadline that has passed is lifted.
 -- Those that were undone count as never started.
--- $1 bigint[] jobs (keys), $2 bigint now (us), $3 bigint[] the undone ones (keys). Returns nothing. Locks: those rows.
+-- $1 bigint[] jobs (keys), $2 bigint now (us), $3 boolean[] whether each was undone. Returns nothing. Locks: those rows.
 -- Index: ended (job), output (job), mark (job, name), job (key), deadline (job), node (job).
 with gone as (
-  delete from towpath.ended where job = any($1::bigint[]) returning job, attempt, state
+  delete from towpath.ended e using unnest($1::bigint[], $3::boolean[]) as i(job, is_undone)
+  where e.job = i.job
+  returning e.job, e.attempt, e.state, i.is_undone
 ), anew as (
   -- What has succeeded and is to be done once more begins anew.
   delete from towpath.mark where job = any(array(select job from gone where state = 0))
@@ -17,7 +19,7 @@ with gone as (
   on conflict do nothing
 )
 update towpath.node n
-set phase = 0, attempt = greatest(n.attempt, g.attempt), started = n.started and n.job <> all($3::bigint[]),
-  undone = case when n.job = any($3::bigint[]) then greatest(n.attempt, g.attempt) else n.undone end
+set phase = 0, attempt = greatest(n.attempt, g.attempt), started = n.started and not g.is_undone,
+  undone = case when g.is_undone then greatest(n.attempt, g.attempt) else n.undone end
 from gone g
 where n.job = g.job

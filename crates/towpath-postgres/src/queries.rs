@@ -224,7 +224,7 @@ queries! {
     RearmLook = "rearm_look" (INT8_ARRAY);
     RearmRuns = "rearm_runs" (INT8_ARRAY, TEXT, TEXT);
     RearmStopped = "rearm_stopped" (INT8_ARRAY);
-    RearmTake = "rearm_take" (INT8_ARRAY, INT8, INT8_ARRAY);
+    RearmTake = "rearm_take" (INT8_ARRAY, INT8, BOOL_ARRAY);
     RearmUndos = "rearm_undos" (INT8_ARRAY, INT8);
     RearmUncount = "rearm_uncount" (INT8_ARRAY);
     RearmWait = "rearm_wait" (INT8_ARRAY, INT4_ARRAY);

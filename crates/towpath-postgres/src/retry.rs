@@ -132,7 +132,8 @@ impl Orders<'_> {
         let session = self.session;
         let ids: Vec<Uuid> = nodes.iter().map(|id| id.as_uuid()).collect();
         let mut keys: Vec<i64> = Vec::with_capacity(ids.len());
-        let (mut held, mut again): (HashSet<i64>, Vec<i64>) = (HashSet::new(), Vec::new());
+        let (holding, undone): (HashSet<&JobId>, HashSet<&JobId>) = (holding.iter().collect(), undone.iter().collect());
+        let (mut held, mut again): (HashSet<i64>, HashSet<i64>) = Default::default();
         for row in session.run(Query::FindJobs, &[&ids]).await? {
             let key: i64 = row.try_get(1)?;
             if row.try_get::<_, Option<i64>>(2)? == Some(graph) && key != end {
@@ -160,7 +161,8 @@ impl Orders<'_> {
             session.run(Query::RearmRuns, &[&begun, &CancelNote::NAME, &Parent::PREFIX]).await?;
         }
         session.run(Query::RearmUncount, &[&ended]).await?;
-        session.run(Query::RearmTake, &[&ended, &self.now, &again]).await?;
+        let was_undone: Vec<bool> = ended.iter().map(|job| again.contains(job)).collect();
+        session.run(Query::RearmTake, &[&ended, &self.now, &was_undone]).await?;
         if !undos.is_empty() {
             session.run(Query::RearmUndos, &[&undos, &end]).await?;
         }

@@ -187,7 +187,9 @@ pub enum RetryError {
         why: RetryRefusal,
     },
     /// None of the graph's nodes that have ended is meant.
-    #[error("there is nothing to retry in graph {id} ({mode}): none of those nodes has ended so")]
+    #[error(
+        "there is nothing to retry in graph {id} ({mode}): none of those nodes has ended so yet; what still runs is retried when it has failed"
+    )]
     Nothing {
         /// The graph.
         id: GraphId,

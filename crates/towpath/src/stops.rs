@@ -19,17 +19,20 @@ pub(crate) async fn settle(
 ) -> Result<u32, StoreError> {
     let mut settled = 0;
     loop {
-        let mut nodes = store.settleable(graph, limits::SETTLE_STOPPED_MAX).await?;
-        loop {
-            let order = settle_stopped(graph, reason, &nodes, age, by);
+        // To find them a store goes through the graph: many at a time, so that it does not so for each step.
+        let nodes = store.settleable(graph, limits::SETTLEABLE_MAX).await?;
+        let mut ended = 0;
+        for some in nodes.chunks(limits::SETTLE_STOPPED_MAX as usize) {
+            let order = settle_stopped(graph, reason, some, age, by);
             match store.apply(order).await?.changes.first() {
-                Some(Changed::Settled { nodes: 0 }) if !nodes.is_empty() => nodes.clear(),
-                Some(Changed::Settled { nodes: ended }) if !nodes.is_empty() => {
-                    settled += ended;
-                    break;
-                }
-                _ => return Ok(settled),
+                Some(Changed::Settled { nodes }) => ended += nodes,
+                _ => return Ok(settled + ended),
             }
+        }
+        settled += ended;
+        if ended == 0 {
+            store.apply(settle_stopped(graph, reason, &[], age, by)).await?;
+            return Ok(settled);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use towpath::{BulkChange, Client, Payload, RetryError};
+use towpath::core::State;
+use towpath::{BulkChange, Client, End, Payload, RetryError};
 
 use super::filter::BulkArgs;
 use super::{OrderArgs, find_job};
@@ -94,6 +95,9 @@ impl RequeueCommand {
         match requeue.await {
             Ok(()) => Ok(Ok(())),
             Err(RetryError::Store(error)) => Err(error.into()),
+            Err(RetryError::Left { state: State::Ended(End::Succeeded), .. }) => {
+                Ok(Err("it has succeeded: add --even-succeeded to have it done once more".to_owned()))
+            }
             Err(refusal) => Ok(Err(refusal.to_string())),
         }
     }

@@ -169,6 +169,7 @@ impl Transaction<'_> {
             match self.tables.state(job) {
                 State::Ended(_) => counts.ended += 1,
                 State::Running => counts.running += 1,
+                _ if self.tables.has_begun(job) => counts.running += 1,
                 State::Waiting | State::Ready | State::Blocked => counts.unstarted += 1,
             }
         }

@@ -427,7 +427,7 @@ impl fmt::Display for Changed {
 pub struct StopCounts {
     /// Over already.
     pub ended: u32,
-    /// Running: asked to stop.
+    /// Running, or a run that has begun and waits, as a node does that holds a graph or goes through a list: asked to stop.
     pub running: u32,
     /// Not started: will be cancelled.
     pub unstarted: u32,

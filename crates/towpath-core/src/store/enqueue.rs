@@ -214,13 +214,15 @@ pub enum Refusal {
         names: Vec<NodeName>,
     },
     /// The undos of the graph to append to run, or have run.
-    #[error("graph {graph} is undone: nothing can be added to it")]
+    #[error("graph {graph} is undone: nothing can be added to it until a retry is through; or begin another graph")]
     Undone {
         /// The graph.
         graph: GraphId,
     },
     /// The graph to append to is stopped.
-    #[error("graph {graph} is stopped to {reason}: nothing can be added to it")]
+    #[error(
+        "graph {graph} is stopped to {reason}: nothing can be added to it until a retry is through; or begin another graph"
+    )]
     Stopped {
         /// The graph.
         graph: GraphId,

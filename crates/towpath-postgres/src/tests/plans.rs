@@ -206,6 +206,22 @@ async fn patches_are_listed_without_comparing_all_lines_with_all_runs() {
     .await;
 }
 
+#[tokio::test]
+async fn nodes_wait_anew_without_comparing_all_with_all_that_were_undone() {
+    let list = |of: fn(u32) -> String| (1..=2_000).map(of).collect::<Vec<_>>().join(",");
+    let jobs = list(|n| n.to_string());
+    let undone = list(|n| (n % 2 == 0).to_string());
+    compares_few(
+        Query::RearmTake,
+        &format!("'{{{jobs}}}', 1, '{{{undone}}}'"),
+        "insert into towpath.node (job, graph, name, role, need, eager, phase, \"left\", ok, untaken, spoiled, depth)
+           select n, 1, 'n' || n, 0, 1, false, 2, 0, 1, 0, 0, 0 from generate_series(1, 2000) n;
+         insert into towpath.ended (job, ended_at, attempt, failures, crashes, state)
+           select n, 1, 1, 1, 0, 1 from generate_series(1, 2000) n",
+    )
+    .await;
+}
+
 /// Carries out a statement on 2,000 rows that no statistics know of, and counts what its joins have compared in vain.
 async fn compares_few(query: Query, arguments: &str, fill: &str) {
     let Some(bench) = super::Bench::new().await else { return };

@@ -111,6 +111,38 @@ async fn triggers_enqueue_and_cancel_in_transactions_of_psql() {
     worker.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_that_sql_sends_is_told_all_that_is_wrong_with_it_expressions_too() {
+    let Some(subject) = postgres().await else { return };
+    let client = &subject.client;
+    let worker = worker(client);
+    let send = |nodes: &str| {
+        let graph = format!(r#"{{"name": "order", "nodes": [{{"name": "pack", "kind": "ship"}}, {nodes}]}}"#);
+        psql(&subject, &format!("select SCHEMA.enqueue_graph('{graph}'); select SCHEMA.wake();"))
+    };
+    let intakes = || JobFilter { kind: Some("towpath.intake".parse().unwrap()), ..JobFilter::default() };
+    let path = r#"{"name": "send", "kind": "ship", "if": "outputs.pack == 1"}"#;
+    let field = r#"{"name": "bill", "kind": "ship", "quue": "slow"}"#;
+    for (at, nodes) in [path.to_owned(), format!("{path}, {field}")].into_iter().enumerate() {
+        assert_eq!(send(&nodes).1, "");
+        let error = loop {
+            let intakes = client.inspect().jobs(intakes(), Page::default()).await.unwrap();
+            let detail = match intakes.first().filter(|_| intakes.len() > at) {
+                Some(newest) => client.inspect().job(newest.id).await.unwrap(),
+                None => None,
+            };
+            match detail.and_then(|detail| detail.attempts.into_iter().find_map(|attempt| attempt.error)) {
+                Some(error) => break error,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        let above = "node send?: branch yes: `outputs.pack == 1` reads the node pack, which is not above it";
+        assert!(error.contains(above), "{error}");
+        assert_eq!(error.contains("unknown field `quue`"), at == 1, "{error}");
+    }
+    worker.shutdown().await;
+}
+
 /// What the script in Python was told.
 #[derive(Deserialize)]
 struct Told {

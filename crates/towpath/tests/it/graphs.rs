@@ -11,6 +11,7 @@ use towpath::{
     NewGraph, NewNode, NodeName, Payload, Worker, WorkerHandle,
 };
 
+use crate::mortal::Mortal;
 use crate::stores::{Subject, on_every_store};
 
 on_every_store!(
@@ -18,6 +19,7 @@ on_every_store!(
     a_failed_branch_skips_what_is_below_and_cleans_up,
     a_cancelled_graph_ends_cancelled_and_runs_nothing_more,
     a_cancel_without_a_worker_settles_everything,
+    a_cancel_of_a_large_graph_lists_its_nodes_once_and_not_for_each_step,
     an_append_to_a_drained_graph_opens_it_again,
     a_wide_fan_out_and_in_ends,
     a_node_reads_what_its_graph_was_given,
@@ -152,7 +154,12 @@ async fn a_cancelled_graph_ends_cancelled_and_runs_nothing_more(subject: Subject
     assert_eq!(*seen.lock().unwrap(), ["waits"]);
     let more = graph(client, &[("more", "")], &[]);
     let refused = client.append(NewAppend { graph: id, nodes: more.nodes, edges: vec![] }).await.unwrap_err();
-    assert_eq!(refused.to_string(), format!("graph {id} is stopped to cancel: nothing can be added to it"));
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "graph {id} is stopped to cancel: nothing can be added to it until a retry is through; or begin another graph"
+        )
+    );
     worker.shutdown().await;
 }
 
@@ -168,6 +175,20 @@ async fn a_cancel_without_a_worker_settles_everything(subject: Subject) {
     assert_eq!(client.wait_graph(id).await.unwrap(), GraphEnd::Cancelled);
     let census = client.inspect().census().await.unwrap();
     assert_eq!((census.undecided, census.running, census.workers), (0, 0, 0));
+}
+
+async fn a_cancel_of_a_large_graph_lists_its_nodes_once_and_not_for_each_step(subject: Subject) {
+    let store = Mortal::new(Arc::clone(subject.client.store()), usize::MAX);
+    let client = &Client::new(store.clone());
+    let names: Vec<String> = (0..1_200).map(|n| format!("n{n}")).collect();
+    let nodes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let g = graph(client, &nodes, &[]);
+    let id = g.id;
+    client.enqueue_graph(g).await.unwrap();
+    let counts = client.cancel_graph(id, "ann", "").await.unwrap().unwrap();
+    assert_eq!(counts.unstarted, 1_200);
+    assert_eq!(client.inspect().graph_line(id).await.unwrap().unwrap().end, Some(GraphEnd::Cancelled));
+    assert_eq!(store.lists(), 2, "once for all, and once to see that nothing is left");
 }
 
 async fn an_append_to_a_drained_graph_opens_it_again(subject: Subject) {

@@ -17,16 +17,28 @@ pub(crate) struct Mortal {
     /// After this many commits.
     after: usize,
     commits: AtomicUsize,
+    lists: AtomicUsize,
     is_dead: AtomicBool,
 }
 
 impl Mortal {
     pub(crate) fn new(inner: Arc<dyn Store>, after: usize) -> Arc<Self> {
-        Arc::new(Self { inner, after, commits: AtomicUsize::new(0), is_dead: AtomicBool::new(false) })
+        Arc::new(Self {
+            inner,
+            after,
+            commits: AtomicUsize::new(0),
+            lists: AtomicUsize::new(0),
+            is_dead: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn is_dead(&self) -> bool {
         self.is_dead.load(Ordering::SeqCst)
+    }
+
+    /// How often it has listed what of a stopped graph can be settled.
+    pub(crate) fn lists(&self) -> usize {
+        self.lists.load(Ordering::SeqCst)
     }
 
     /// Asks while it lives.
@@ -70,6 +82,11 @@ impl Store for Mortal {
         self.committing(true, self.inner.transact(work))
     }
 
+    fn settleable(&self, graph: GraphId, limit: u32) -> BoxFuture<'_, StoreResult<Vec<JobId>>> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.living(self.inner.settleable(graph, limit))
+    }
+
     /// Its process is known to be gone from the beginning, so that whoever comes after it need not wait for its lease.
     fn extend(&self, mut beat: Beat) -> BoxFuture<'_, StoreResult<BeatReply>> {
         beat.identity.host.started += 1;
@@ -89,7 +106,6 @@ impl Store for Mortal {
         fn upstream(&self, job: JobId) -> Vec<Upstream>;
         fn ancestors(&self, job: JobId, wanted: Wanted, limit: u32) -> Vec<Ancestor>;
         fn graph_input(&self, graph: GraphId) -> Option<Payload>;
-        fn settleable(&self, graph: GraphId, limit: u32) -> Vec<JobId>;
         fn retry_view(&self, graph: GraphId) -> Option<RetryView>;
         fn content(&self, graph: GraphId) -> Option<NewGraph>;
         fn retries(&self, limit: u32) -> DueRetries;
