@@ -325,10 +325,9 @@ async fn list_jobs(session: Session, filter: Arc<JobFilter>, page: Page) -> Resu
                 .run(Query::JobListEnded, &[&page.after, &limit, &wanted, &queue, &kind, &code, &is_run, &above])
                 .await?
         }
-        Some(State::Ended(_)) => {
-            session
-                .run(Query::JobListSucceeded, &[&page.after, &limit, &wanted, &queue, &kind, &is_run, &above])
-                .await?
+        // Of a queue or a kind, each job is asked for its lane first: how the others ended is not looked up.
+        Some(State::Ended(_)) if queue.is_none() && kind.is_none() => {
+            session.run(Query::JobListSucceeded, &[&page.after, &limit, &is_run, &above]).await?
         }
         Some(State::Waiting) => {
             session.run(Query::JobListWaiting, &[&page.after, &limit, &wanted, &queue, &kind, &is_run, &above]).await?

@@ -15,8 +15,8 @@ use crate::{PostgresOptions, PostgresStore};
 /// The version that the snapshots are of.
 const VERSION: &str = "15";
 
-/// Each with arguments as a turn, a client or maintenance would give them; and the list of people that pages through a name.
-const HOT: [(Query, &str); 25] = [
+/// Each with arguments as a turn, a client or maintenance would give them; and lists of people that page through much.
+const HOT: [(Query, &str); 27] = [
     (
         Query::EnqueueJobs,
         "1, null, array_agg(gen_random_uuid()), array_agg(1), array_agg(0), null, null, null, null, null, null, \
@@ -63,6 +63,8 @@ const HOT: [(Query, &str); 25] = [
     (Query::PruneJobs, "1000"),
     (Query::PruneFind, ""),
     (Query::GraphListNamed, "1400, 20, 'g2', null"),
+    (Query::JobListSucceeded, "null, 50, false, 0"),
+    (Query::JobListEnded, "null, 50, null, null, null, 1::smallint, false, 0"),
 ];
 
 /// Rows as a busy store has them: 40,000 ready, 4,000 later, 4,000 running of 20 workers, 40,000 ended, 500 graphs.
