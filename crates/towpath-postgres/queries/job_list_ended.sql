@@ -6,7 +6,12 @@
 -- ready (lane, turnout, seq), ready (job), lane (lane), lane (queue, kind, version), graph (graph), stop (graph).
 select s.key, s.id, l.kind, l.queue, s.priority, s.state, s.due, s.attempt, s.failures, s.crashes, g.id as graph, s.node,
   s.enqueued_at, s.started_at, s.ended_at, l.version, s.parked
-from towpath.ended x
+from (
+  -- In the order of the index: from the jobs, all that are newer would be looked at.
+  select x.job from towpath.ended x
+  where x.state = $6::smallint and x.state <> 0 and ($1::bigint is null or x.job < $1::bigint) and x.job > $8::bigint
+  order by x.state desc, x.job desc offset 0
+) x
 -- How it stands is looked up for jobs of the lanes that are asked for only.
 join towpath.job j on j.key = x.job
 cross join lateral (
@@ -17,12 +22,11 @@ cross join lateral (
 join towpath.lane l on l.lane = s.lane
 left join towpath.graph g on g.graph = s.graph
 left join towpath.stop h on h.graph = s.graph and h.reason = 2
-where x.state = $6::smallint and x.state <> 0 and ($1::bigint is null or x.job < $1::bigint) and x.job > $8::bigint
-  and ($3::smallint is null or s.state = $3::smallint)
+where ($3::smallint is null or s.state = $3::smallint)
   and (not $7::boolean or exists (select from towpath.run u where u.job = x.job))
   and h.graph is null and l.kind <> concat('towpath', '.end')
   and ($4::text is null and $5::text is null or j.lane = any (array(
     select n.lane from towpath.lane n where ($4::text is null or n.queue = $4::text) and ($5::text is null or n.kind = $5::text)
   )))
-order by x.state desc, x.job desc
+order by x.job desc
 limit $2::int

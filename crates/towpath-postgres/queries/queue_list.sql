@@ -1,5 +1,5 @@
--- Queues with live work, and those that are paused: what is ready is counted up to $1 of each lane, what is not due yet up to ten
--- times $1 in all.
+-- Queues with live work, and those that are paused: what is ready is counted up to $1 of each lane, what is not due yet up to $1 in
+-- all.
 -- $1 bigint most. Returns queue, ready, later, running, blocked (counts); since when it is paused (us), by whom, why, or nulls; by
 -- queue. Reads the hot tables as far. No locks.
 -- Index: lane (lane), ready (lane, turnout, seq), pause (queue).
@@ -14,7 +14,7 @@ from (
       select count(*) as ready
       from (select 1 from towpath.ready r where r.lane = n.lane order by r.lane, r.turnout, r.seq limit $1::bigint) few
     ) r
-    union all select lane, 0, count(*), 0, 0 from (select lane from towpath.later limit $1::bigint * 10) few group by lane
+    union all select lane, 0, count(*), 0, 0 from (select lane from towpath.later where ctid > '(0,0)' limit $1::bigint) few group by lane
     union all select lane, 0, 0, count(*), 0 from towpath.running where decide = 0 group by lane
     union all select lane, 0, 0, 0, count(*) from towpath.blocked group by lane
   ) x join towpath.lane l on l.lane = x.lane

@@ -11,9 +11,9 @@ with open as (
     select count(*) as jobs, min(few.job) as first
     from (select r.job from towpath.ready r where r.lane = n.lane order by r.lane, r.turnout, r.seq limit $2::bigint) few
   ) r
-  union all select lane, count(*), min(job) from towpath.later group by lane
+  union all select lane, count(*), min(job) from towpath.later where ctid > '(0,0)' group by lane
   union all select lane, count(*), min(job) from towpath.blocked group by lane
-  union all select lane, count(*), min(job) from towpath.running group by lane
+  union all select lane, count(*), min(job) from towpath.running where ctid > '(0,0)' group by lane
   union all select j.lane, count(*), min(j.key) from towpath.undecided u join towpath.job j on j.key = u.job group by j.lane
   -- Behind parents.
   union all

@@ -171,7 +171,7 @@ queries! {
     TagPut = "tag_put" (UUID_ARRAY, TEXT_ARRAY);
     JobListLive = "job_list_live" (INT8, INT4, INT2, TEXT, TEXT, BOOL, INT8);
     JobListRuns = "job_list_runs" (INT8, INT4, INT2, TEXT, TEXT, INT8);
-    JobListSucceeded = "job_list_succeeded" (INT8, INT4, INT2, TEXT, TEXT, BOOL, INT8);
+    JobListSucceeded = "job_list_succeeded" (INT8, INT4, BOOL, INT8);
     KeyAgain = "key_again" (INT8, INT8, INT2_ARRAY);
     KeyAgainGraph = "key_again_graph" (INT8, INT8);
     KeyLock = "key_lock" (UUID_ARRAY);

@@ -1,5 +1,4 @@
--- Counts live jobs by queue, of paused queues too: what is ready up to ?1 of each lane, what is not due yet up to ten times ?1
--- in all.
+-- Counts live jobs by queue, of paused queues too: what is ready up to ?1 of each lane, what is not due yet up to ?1 in all.
 -- ?1 most.
 -- Returns queue, ready, later, running with a handler, blocked; since when it is paused (us), by whom, why, or nulls; by
 -- queue. Reads all of the small tables.
@@ -11,7 +10,7 @@ from (
         0 as running, 0 as blocked
     from lane n
     union all
-    select lane, 0, count(*), 0, 0 from (select lane from later limit ?1 * 10) group by lane
+    select lane, 0, count(*), 0, 0 from (select lane from later limit ?1) group by lane
     union all
     select lane, 0, 0, count(*), 0 from running where decide = 0 group by lane
     union all

@@ -316,7 +316,7 @@ impl Tables {
                 count(*job, |line| line.ready += 1);
             }
         }
-        let later = self.later_by_job.keys().take(most.saturating_mul(10));
+        let later = self.later_by_job.keys().take(most);
         later.for_each(|job| count(*job, |line| line.later += 1));
         self.blocked.keys().for_each(|job| count(*job, |line| line.blocked += 1));
         let with_handlers = self.running.iter().filter(|(_, row)| row.with == With::Handler);

@@ -61,8 +61,8 @@ pub trait Inspect: Send + Sync {
     fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>>;
 
     /// Queues with live work, and those that are paused, by name. What is ready is counted up to `most` of each kind and
-    /// version, what is not due yet up to ten times `most` in all and which of it is not said, so that a backlog costs a look
-    /// no more than that; what runs and what is blocked is counted whole.
+    /// version, what is not due yet up to `most` in all and which of it is not said, so that a backlog costs a look no more than
+    /// that; what runs and what is blocked is counted whole.
     fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>>;
 
     /// How much work of each kind and version has not ended, by kind, then by version: what the code of that version is still

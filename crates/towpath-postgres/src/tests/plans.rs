@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use towpath_core::Store;
+use towpath_core::store::Inspect;
+use towpath_core::{JobId, Store};
 
 use crate::queries::{Queries, Query, in_schema};
 use crate::{PostgresOptions, PostgresStore};
@@ -14,8 +15,8 @@ use crate::{PostgresOptions, PostgresStore};
 /// The version that the snapshots are of.
 const VERSION: &str = "15";
 
-/// Each with arguments as a turn, a client or maintenance would give them; and the list of people that pages through a name.
-const HOT: [(Query, &str); 25] = [
+/// Each with arguments as a turn, a client or maintenance would give them; and lists of people that page through much.
+const HOT: [(Query, &str); 27] = [
     (
         Query::EnqueueJobs,
         "1, null, array_agg(gen_random_uuid()), array_agg(1), array_agg(0), null, null, null, null, null, null, \
@@ -62,6 +63,8 @@ const HOT: [(Query, &str); 25] = [
     (Query::PruneJobs, "1000"),
     (Query::PruneFind, ""),
     (Query::GraphListNamed, "1400, 20, 'g2', null"),
+    (Query::JobListSucceeded, "null, 50, false, 0"),
+    (Query::JobListEnded, "null, 50, null, null, null, 1::smallint, false, 0"),
 ];
 
 /// Rows as a busy store has them: 40,000 ready, 4,000 later, 4,000 running of 20 workers, 40,000 ended, 500 graphs.
@@ -173,6 +176,24 @@ async fn the_headers_name_the_indexes_of_the_plans() {
     }
     bench.finish().await;
     assert!(wrong.is_empty(), "indexes that no header names:\n{}", wrong.join("\n"));
+}
+
+/// A wait looks at what it waits for, so a thousand waits look a thousand times: planning that takes longer than it does.
+#[tokio::test]
+async fn a_look_at_one_job_is_planned_once() {
+    if std::env::var_os("TOWPATH_TEST_POOLER").is_some() {
+        println!("LEFT OUT: through a pooler no plan is kept");
+        return;
+    }
+    let Some(bench) = super::Bench::new().await else { return };
+    for _ in 0..7 {
+        bench.store.job(JobId::from_bytes([1; 16])).await.unwrap();
+    }
+    let asked = "select sum(generic_plans) || ' kept, ' || sum(custom_plans) || ' anew' from pg_prepared_statements \
+                 where statement like '%tags_now%'";
+    let plans = bench.store.ask(asked).await.unwrap();
+    bench.finish().await;
+    assert_eq!(plans.as_deref(), Some("7 kept, 0 anew"));
 }
 
 /// A retry counts a whole graph again: what it costs grows with the graph, not with its square.
