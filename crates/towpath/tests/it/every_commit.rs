@@ -57,7 +57,7 @@ struct At {
     sum: u64,
 }
 
-/// A sequence, a join, a timer, a race, a signal, children, a transaction, and a second chapter of all that; then it fails, and what it did is
+/// A sequence, a join, a timer, a race, signals, children, a transaction, and a second chapter of all that; then it fails, and what it did is
 /// undone.
 const ALL: Durable<At, u64, Failure> = Durable::new("all", 1, HOUR, &all);
 async fn all(cx: Cx<'_>, at: At) -> Result<u64, Failure> {
@@ -76,6 +76,8 @@ async fn all(cx: Cx<'_>, at: At) -> Result<u64, Failure> {
     let first = graph.node("a", &Double(1));
     graph.node("b", &Double(2)).after([&first]);
     cx.graph(&graph.build()?).await.map_err(Failure::permanent)?;
+    // By now the run has been rebuilt: it must not take the signal of before again.
+    sum = 3 * sum + cx.signal(GO).await;
     sum += match &*at.store {
         "memory" => cx.transact(IN_MEMORY, &sum).await?,
         "sqlite" => cx.transact(IN_FILE, &sum).await?,
@@ -103,7 +105,9 @@ async fn start(subject: &Subject, id: &str) -> RunHandle<u64, Failure> {
     };
     let at = At { store: store.into(), sum: 0 };
     let run = subject.client.start(ALL, id, &at).signal(GO, &10).await.unwrap();
-    subject.client.signal(id, GO, &20).await.unwrap();
+    for n in [20, 30, 40] {
+        subject.client.signal(id, GO, &n).await.unwrap();
+    }
     run
 }
 
