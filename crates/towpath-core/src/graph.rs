@@ -22,7 +22,7 @@ mod undo;
 pub use condition::{Condition, Verdict, VerdictTable};
 pub use counters::{CauseRank, NodeCounters, Standing};
 pub use decide::{Count, GraphEnd, ParentCause, Why, decide, decide_end};
-pub use document::schema as graph_schema;
+pub use document::{GraphText, schema as graph_schema};
 pub use grow::Wiring;
 pub use limits::{GraphLimits, InvalidGraphLimits};
 pub use picture::Picture;

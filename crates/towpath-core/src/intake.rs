@@ -1,5 +1,5 @@
 //! What arrives from other languages as one JSON text, and is judged by the core before anything of it is written.
-//! A graph is written as [`NewGraph::from_json`] reads it.
+//! A graph is written as [`NewGraph::from_json`](crate::NewGraph::from_json) reads it.
 //!
 //! A text that was accepted by SQL is a job of the kind [`Kind::INTAKE`](crate::Kind::INTAKE); the worker that claims it reads it
 //! here, and what is wrong with it is that job's error.
@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::graph::{GraphLimits, NewGraph, PreparedGraph};
+use crate::graph::{GraphLimits, GraphProblem, GraphText, PreparedGraph};
 use crate::id::{GraphId, JobId};
 use crate::payload::Payload;
 
@@ -29,14 +29,21 @@ pub enum Intake {
 
 impl Intake {
     /// Reads and checks what an intake job was given. The same text gives the same ids, so that it may be taken twice.
+    /// `besides` says what else is wrong with a graph: of expressions the core knows nothing.
     ///
     /// # Errors
     /// What is wrong with it, for whoever sent it: it will not get better.
-    pub fn read(input: &Payload, limits: &GraphLimits) -> Result<Self, String> {
+    pub fn read(
+        input: &Payload,
+        limits: &GraphLimits,
+        besides: impl FnOnce(&GraphText) -> Vec<GraphProblem>,
+    ) -> Result<Self, String> {
         match serde_json::from_slice::<Sent<'_>>(&input.bytes).map_err(|e| e.to_string())? {
             Sent::Graph { id, graph } => {
-                let graph =
-                    NewGraph::from_json_within(graph.get(), id, limits).and_then(|graph| graph.prepare_within(limits));
+                let graph = GraphText::read(graph.get(), id).and_then(|text| {
+                    let besides = besides(&text);
+                    text.prepare_within(limits, besides)
+                });
                 Ok(Self::Graph(Box::new(graph.map_err(|e| e.to_string())?)))
             }
             Sent::Cancel { job, actor, reason } => Ok(Self::Cancel { job, actor, reason }),
@@ -64,7 +71,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Intake, String> {
-        Intake::read(&Payload::json_bytes(text.as_bytes().to_vec()), &GraphLimits::default())
+        Intake::read(&Payload::json_bytes(text.as_bytes().to_vec()), &GraphLimits::default(), |_| Vec::new())
     }
 
     const ID: &str = "018bcfe5-6800-7000-8000-000000000007";

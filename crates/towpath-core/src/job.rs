@@ -183,23 +183,22 @@ impl NewJob {
     /// # Errors
     /// The first that it breaks, with both numbers.
     pub fn check_labels(&self) -> Result<(), Refusal> {
-        if let Err(problem) = tag::check(&self.tags) {
-            return Err(Refusal::Invalid { problem: format!("job {} has {problem}", self.id) });
-        }
-        if self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0')) {
-            return Err(Refusal::Invalid {
-                problem: format!("a header of job {} holds a NUL character: remove it", self.id),
-            });
-        }
+        self.label_problems().next().map_or(Ok(()), Err)
+    }
+
+    fn label_problems(&self) -> impl Iterator<Item = Refusal> + '_ {
+        let of_tag = |problem| Refusal::Invalid { problem: format!("job {} has {problem}", self.id) };
+        let has_nul = self.headers.iter().any(|(k, v)| k.contains('\0') || v.contains('\0'));
+        let nul = has_nul.then(|| Refusal::Invalid {
+            problem: format!("a header of job {} holds a NUL character: remove it", self.id),
+        });
         let headers = headers_bytes(&self.headers);
-        if headers > limits::HEADERS_BYTES_MAX {
-            return Err(Refusal::TooLarge {
-                what: format!("the headers of job {} ({})", self.id, self.kind),
-                bytes: headers,
-                max: limits::HEADERS_BYTES_MAX,
-            });
-        }
-        Ok(())
+        let over = (headers > limits::HEADERS_BYTES_MAX).then(|| Refusal::TooLarge {
+            what: format!("the headers of job {} ({})", self.id, self.kind),
+            bytes: headers,
+            max: limits::HEADERS_BYTES_MAX,
+        });
+        tag::problems(&self.tags).map(of_tag).chain(nul).chain(over)
     }
 
     /// Checks the limits of one job.
@@ -207,64 +206,61 @@ impl NewJob {
     /// # Errors
     /// The first that it breaks, with both numbers.
     pub fn check(&self) -> Result<(), Refusal> {
-        let over = |what: &str, bytes: usize, max: usize| {
-            Err(Refusal::TooLarge { what: format!("{what} of job {} ({})", self.id, self.kind), bytes, max })
-        };
+        self.problems().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All limits that it breaks, of which [`check`](Self::check) says the first.
+    pub fn problems(&self) -> Vec<Refusal> {
+        let mut problems = Vec::new();
         if self.input.bytes.len() > limits::PAYLOAD_BYTES_MAX {
-            return over("the input", self.input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
-        }
-        if let Err(e) = self.input.check_text() {
-            return Err(Refusal::Invalid { problem: format!("the input of job {} ({}): {e}", self.id, self.kind) });
-        }
-        self.check_labels()?;
-        if let (Some(unique), Some(run)) = (&self.unique, &self.run) {
-            return Err(Refusal::Invalid {
-                problem: format!(
-                    "the run {run} has the unique key {:?}: its id is its key, leave the other out",
-                    unique.key
-                ),
+            let (bytes, max) = (self.input.bytes.len(), limits::PAYLOAD_BYTES_MAX);
+            problems.push(Refusal::TooLarge {
+                what: format!("the input of job {} ({})", self.id, self.kind),
+                bytes,
+                max,
             });
+        } else if let Err(e) = self.input.check_text() {
+            let problem = format!("the input of job {} ({}): {e}", self.id, self.kind);
+            problems.push(Refusal::Invalid { problem });
+        }
+        problems.extend(self.label_problems());
+        let mut invalid = |problem: String| problems.push(Refusal::Invalid { problem });
+        if let (Some(unique), Some(run)) = (&self.unique, &self.run) {
+            invalid(format!(
+                "the run {run} has the unique key {:?}: its id is its key, leave the other out",
+                unique.key
+            ));
         }
         if let Some(keep) = self.keep_id {
             if self.run.is_none() {
-                return Err(Refusal::Invalid {
-                    problem: format!("job {} is no run and has no id to keep: leave `keep_id` out", self.id),
-                });
+                invalid(format!("job {} is no run and has no id to keep: leave `keep_id` out", self.id));
             }
             if keep > limits::KEEP_ID_MAX {
-                return Err(Refusal::Invalid {
-                    problem: format!(
-                        "the id of job {} is to stay taken for {} days, at most {} are allowed",
-                        self.id,
-                        keep.as_secs() / 86_400,
-                        limits::KEEP_ID_MAX.as_secs() / 86_400
-                    ),
-                });
+                invalid(format!(
+                    "the id of job {} is to stay taken for {} days, at most {} are allowed",
+                    self.id,
+                    keep.as_secs() / 86_400,
+                    limits::KEEP_ID_MAX.as_secs() / 86_400
+                ));
             }
         }
         if self.rules.timeout_us == Some(0) {
-            return Err(Refusal::Invalid {
-                problem: format!("job {} has a timeout of 0, which ends each attempt at once: leave it out", self.id),
-            });
+            invalid(format!("job {} has a timeout of 0, which ends each attempt at once: leave it out", self.id));
         }
         if let Due::After(delay) = self.due
             && delay > limits::DELAY_MAX
         {
-            return Err(Refusal::Invalid {
-                problem: format!(
-                    "job {} is put off by {} days, at most {} are allowed",
-                    self.id,
-                    delay.as_secs() / 86_400,
-                    limits::DELAY_MAX.as_secs() / 86_400
-                ),
-            });
+            invalid(format!(
+                "job {} is put off by {} days, at most {} are allowed",
+                self.id,
+                delay.as_secs() / 86_400,
+                limits::DELAY_MAX.as_secs() / 86_400
+            ));
         }
         if self.rules.retry.attempts_max == 0 || self.rules.crash_limit == 0 {
-            return Err(Refusal::Invalid {
-                problem: format!("job {}: attempts and crash limit are at least 1", self.id),
-            });
+            invalid(format!("job {}: attempts and crash limit are at least 1", self.id));
         }
-        Ok(())
+        problems
     }
 }
 

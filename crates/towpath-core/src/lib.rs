@@ -43,11 +43,11 @@ pub use clock::{Clock, ManualClock};
 pub use fingerprint::fingerprint;
 pub use graph::{
     Behind, CauseRank, Compensation, Condition, Count, Difference, FailureMode, GraphEnd, GraphLimits, GraphProblem,
-    GraphRetry, GraphRules, Guard, Guarded, InvalidGraph, InvalidGraphLimits, Need, NewAppend, NewEdge, NewGraph,
-    NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture, PreparedAppend, PreparedEdge, PreparedGraph,
-    PreparedNode, Restart, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryPlan, RetryRefusal,
-    RetryView, Retrying, Role, Shape, Standing, Tries, UndoStep, Undoing, Verdict, VerdictTable, Why, Wiring,
-    check_undone, decide, decide_end, graph_schema, plan_retry, restart,
+    GraphRetry, GraphRules, GraphText, Guard, Guarded, InvalidGraph, InvalidGraphLimits, Need, NewAppend, NewEdge,
+    NewGraph, NewNode, NodeCounters, ParentCause, ParentRef, Passed, Picture, PreparedAppend, PreparedEdge,
+    PreparedGraph, PreparedNode, Restart, RetryEdge, RetryLater, RetryMode, RetryNode, RetryNodeEnd, RetryPlan,
+    RetryRefusal, RetryView, Retrying, Role, Shape, Standing, Tries, UndoStep, Undoing, Verdict, VerdictTable, Why,
+    Wiring, check_undone, decide, decide_end, graph_schema, plan_retry, restart,
 };
 pub use id::{Fence, GraphId, Incarnation, InvalidId, JobId, Token};
 pub use intake::Intake;

@@ -17,22 +17,26 @@ pub fn pair(key: &str, value: impl std::fmt::Display) -> String {
 /// # Errors
 /// What is wrong with the first that cannot be, or that there are too many, with both numbers.
 pub fn check(tags: &[String]) -> Result<(), String> {
-    if tags.len() > limits::TAGS_MAX {
-        return Err(format!("{} tags, at most {} are allowed", tags.len(), limits::TAGS_MAX));
+    problems(tags).next().map_or(Ok(()), Err)
+}
+
+/// All that is wrong with tags, of which [`check`] says the first.
+pub fn problems(tags: &[String]) -> impl Iterator<Item = String> + '_ {
+    let too_many = tags.len() > limits::TAGS_MAX;
+    let too_many = too_many.then(|| format!("{} tags, at most {} are allowed", tags.len(), limits::TAGS_MAX));
+    too_many.into_iter().chain(tags.iter().filter_map(|tag| problem(tag)))
+}
+
+fn problem(tag: &str) -> Option<String> {
+    if tag.is_empty() {
+        return Some("an empty tag: leave it out".into());
     }
-    for tag in tags {
-        if tag.is_empty() {
-            return Err("an empty tag: leave it out".into());
-        }
-        if tag.len() > limits::TAG_BYTES_MAX {
-            let (bytes, max) = (tag.len(), limits::TAG_BYTES_MAX);
-            return Err(format!("the tag {:?} of {bytes} bytes, at most {max} are allowed", limits::cut(tag, 60)));
-        }
-        if tag.contains(char::is_control) {
-            return Err(format!("the tag {tag:?}, which holds a control character: remove it"));
-        }
+    if tag.len() > limits::TAG_BYTES_MAX {
+        let (bytes, max) = (tag.len(), limits::TAG_BYTES_MAX);
+        return Some(format!("the tag {:?} of {bytes} bytes, at most {max} are allowed", limits::cut(tag, 60)));
     }
-    Ok(())
+    let has_control = tag.contains(char::is_control);
+    has_control.then(|| format!("the tag {tag:?}, which holds a control character: remove it"))
 }
 
 /// The least text that is greater than everything that begins with `prefix`, in the order of bytes; `None` if there is none.
@@ -62,6 +66,8 @@ mod tests {
         assert!(check(&texts(1, 129)).unwrap_err().contains("129 bytes, at most 128"));
         assert!(check(&texts(1, 0)).unwrap_err().contains("empty"));
         assert!(check(&["a\nb".into()]).unwrap_err().contains("control"));
+        let wrong: Vec<String> = problems(&["".into(), "fine".into(), "a\nb".into(), "x".repeat(129)]).collect();
+        assert_eq!(wrong.len(), 3, "{wrong:?}");
     }
 
     #[test]

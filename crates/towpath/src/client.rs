@@ -125,7 +125,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// A limit is 0, or higher than [`GraphLimits::HIGHEST`]; the error names it.
+    /// A limit is 0, or higher than [`GraphLimits::HIGHEST`]; the error names each that is.
     pub fn with_graph_limits(self, limits: GraphLimits) -> Result<Self, Error> {
         match limits.check() {
             Ok(()) => Ok(Self { graph_limits: limits, ..self }),

@@ -88,6 +88,8 @@ struct State {
     problems: Vec<GraphProblem>,
     /// The places of nodes that are durable functions.
     functions: Vec<usize>,
+    /// Of an append, the stored nodes that it names.
+    existing: Vec<NodeName>,
 }
 
 impl GraphBuilder {
@@ -278,7 +280,7 @@ impl GraphBuilder {
     }
 
     fn build_within(self, limits: &GraphLimits) -> Result<Graph, InvalidGraph> {
-        let State { input, unique, mut nodes, edges, mut problems, functions } =
+        let State { input, unique, mut nodes, edges, mut problems, functions, .. } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         builtin::name_runs(self.id, &mut nodes, &functions);
         problems.extend(conditions::check(&nodes, &edges));

@@ -8,6 +8,7 @@ use towpath_core::{Intake, Kind, Payload};
 use crate::context::Context;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::graph::conditions;
 use crate::job::Job;
 
 /// What an intake job was given, as it stands.
@@ -22,7 +23,7 @@ impl Job for IntakeJob {
 
 pub(crate) async fn take_in(job: IntakeJob, cx: Context) -> Result<(), Failure> {
     let input = Payload::json(&job.0).map_err(|e| Failure::permanent(e.problem))?;
-    match Intake::read(&input, cx.client().graph_limits()).map_err(Failure::permanent)? {
+    match Intake::read(&input, cx.client().graph_limits(), conditions::of_text).map_err(Failure::permanent)? {
         Intake::Graph(graph) => match cx.client().enqueue_item(Item::Graph(graph)).await {
             Ok(_) => Ok(()),
             Err(Error::Store(error)) => Err(error.into()),

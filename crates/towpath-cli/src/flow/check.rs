@@ -9,7 +9,7 @@ use std::path::Path;
 use towpath::core::builtin::Scope;
 use towpath::core::limits;
 use towpath::expression::Expression;
-use towpath::{GraphLimits, NodeName};
+use towpath::{Condition, GraphLimits, NodeName};
 
 use super::Flow;
 use super::node::{DraftDoes, DraftEdge, DraftNode, undo_name};
@@ -229,7 +229,7 @@ struct Edge<'a> {
 fn edges<'a>(nodes: &'a [DraftNode], names: &HashMap<&str, usize>, problems: &mut Vec<Problem>) -> Vec<Edge<'a>> {
     let mut edges = Vec::new();
     for (child, node) in nodes.iter().enumerate() {
-        let mut seen: HashMap<(&str, &towpath::Condition), &DraftEdge> = HashMap::new();
+        let mut seen: HashMap<(&str, &Condition), &DraftEdge> = HashMap::new();
         for draft in &node.after {
             let Some(&parent) = names.get(draft.parent.as_str()) else {
                 let others =
@@ -259,8 +259,32 @@ fn edges<'a>(nodes: &'a [DraftNode], names: &HashMap<&str, usize>, problems: &mu
             }
             edges.push(Edge { parent, child, draft });
         }
+        if node.at_least.is_none() {
+            never_both(node, problems);
+        }
     }
     edges
+}
+
+/// A node that waits for all its parents can wait for one of them in several ways only if an end of it is as all of them ask.
+fn never_both(node: &DraftNode, problems: &mut Vec<Problem>) {
+    let mut of_parent: BTreeMap<&str, Vec<&DraftEdge>> = BTreeMap::new();
+    for draft in &node.after {
+        of_parent.entry(&draft.parent).or_default().push(draft);
+    }
+    for (parent, drafts) in of_parent.into_iter().filter(|(_, drafts)| drafts.len() > 1) {
+        let conditions: Vec<&Condition> = drafts.iter().map(|draft| &draft.condition).collect();
+        if Condition::hold_together(&conditions) {
+            continue;
+        }
+        let mut problem =
+            Problem::new(format!("node `{}` would never run: no end of `{parent}` is all of this", node.name));
+        for draft in &drafts {
+            problem = problem.at(draft.span.clone(), format!("{}", draft.condition));
+        }
+        let help = format!("keep one, wait with {{ node = \"{parent}\", on = \"finished\" }}, or add at_least = 1");
+        problems.push(problem.help(help).in_source(drafts[0].source));
+    }
 }
 
 /// A branch is one of a gate's.

@@ -186,6 +186,8 @@ impl Param {
                 let problem =
                     Problem::new(format!("the input gives `{name}` a value that is not {}", self.kind.words()));
                 problems.push(problem.at(self.span.clone(), "declared here"));
+                // As above.
+                return Some(self.default.clone().unwrap_or_else(|| blank(self.kind)));
             }
             return Some(value.clone());
         }

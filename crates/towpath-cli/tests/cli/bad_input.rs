@@ -76,6 +76,32 @@ exec = ["true"]
 [node.build]
 exec = ["false"]
 "#;
+    never_both: r#"
+[node.a]
+exec = ["true"]
+[node.b]
+exec = ["true"]
+after = ["a", { node = "a", on = "failed" }]
+[node.c]
+exec = ["true"]
+after = ["a", { node = "a", on = "failed" }]
+at_least = 1
+[node.d]
+exec = ["true"]
+after = [{ node = "a", on = "finished" }, { node = "a", on = "failed" }]
+"#;
+    values_of_a_few: r#"
+[node.a]
+http = { method = "FETCH", url = "https://example.com", bodyy = "x", timout = 3, expect = 99 }
+[node.b]
+exec = ["true", 3, { secret = { env = "X" } }, { form = "1" }]
+[node.c]
+each = { over = "[1]", on_failure = "x" }
+exec = ["true"]
+[node.d]
+each = { over = "[1]", on_failure = "colect" }
+exec = ["true"]
+"#;
     duplicate_edge: r#"
 [node.a]
 exec = ["true"]

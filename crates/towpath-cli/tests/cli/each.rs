@@ -171,7 +171,7 @@ timer = "1s"
         "unknown field `concurency`",
         "did you mean `concurrency`?",
         "0 elements at once are out of range: use 1 to 1000",
-        "`on_failure` must be \"fail\" or \"collect\"",
+        "`on_failure` cannot be ",
         "`each` has no `over`",
         "`outputs.list` reads the node `list`, and is of an element",
         "`each > 1` reads `each`, and there is no element here",

@@ -427,6 +427,22 @@ fn a_secret_is_not_sent_on_to_another_host() {
 }
 
 #[test]
+fn a_value_that_is_wrong_is_said_once_and_not_again_where_it_is_passed_on() {
+    let folder = Folder::with_flow(
+        "[params]\nn = { type = \"number\" }\n[include.a]\nfile = \"part.toml\"\nparams = { p = { from = \"params.n\" } }\n",
+    );
+    folder.write(
+        "part.toml",
+        "[params]\np = { type = \"number\" }\n[node.say]\nexec = [\"echo\", { from = \"params.p\" }]\n",
+    );
+    folder.write("in.json", r#"{"n": "many"}"#);
+    let ran = folder.run(&["run", "flow.toml", "--input", "in.json"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("the input gives `n` a value that is not a number"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("flow.toml has 1 problem;"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_parameter_is_passed_on_to_an_included_flow() {
     let folder = Folder::with_flow(
         r#"

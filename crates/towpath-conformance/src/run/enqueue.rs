@@ -46,7 +46,11 @@ impl<S: Subject> Runner<S> {
                     accepted.push(prepared);
                     names.push(item.name);
                 }
-                Err(problem) => lines.push(format!("{} invalid: {}", item.name, self.names.within(&problem))),
+                Err(problem) => {
+                    // An answer is one line.
+                    let problem = self.names.within(&problem).replace(":\n  ", ": ").replace("\n  ", "; ");
+                    lines.push(format!("{} invalid: {problem}", item.name));
+                }
             }
         }
         if accepted.is_empty() {

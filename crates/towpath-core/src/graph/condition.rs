@@ -46,6 +46,22 @@ impl Condition {
         known.into_iter().find(|condition| condition.table() == verdicts)
     }
 
+    /// Whether there is an end of the parent that is as all of these ask.
+    ///
+    /// ```
+    /// # use towpath_core::Condition;
+    /// assert!(Condition::hold_together(&[&Condition::Failed, &Condition::Finished]));
+    /// assert!(!Condition::hold_together(&[&Condition::Failed, &Condition::Succeeded]));
+    /// ```
+    pub fn hold_together(conditions: &[&Self]) -> bool {
+        // A gate may choose several branches.
+        let chosen: Vec<Label> = conditions.iter().filter_map(|condition| condition.label().cloned()).collect();
+        End::ALL.into_iter().any(|end| {
+            let verdict = |condition: &&Self| condition.table().verdict(end, condition.label(), &chosen);
+            conditions.iter().all(|condition| matches!(verdict(condition), Verdict::Ok | Verdict::Pass))
+        })
+    }
+
     /// The branch it asks for, if it asks for one.
     pub fn label(&self) -> Option<&Label> {
         match self {
@@ -151,6 +167,24 @@ mod tests {
         assert_eq!(row(Condition::Finished), ["ok", "ok", "ok", "ok", "pass", "ok"]);
         assert_eq!(row(Condition::Failed), ["untaken", "ok", "ok", "untaken", "untaken", "spoil"]);
         assert_eq!(row(Condition::Joined), ["ok", "spoil", "spoil", "spoil", "pass", "spoil"]);
+    }
+
+    #[test]
+    fn two_conditions_hold_together_if_one_end_is_as_both_ask() {
+        use Condition::{Branch, Failed, Finished, Joined, Succeeded};
+        let branch = |label| Branch(Label::from_stored(label));
+        for (a, b, together) in [
+            (Succeeded, Failed, false),
+            (Failed, Joined, false),
+            (branch("yes"), Failed, false),
+            (Finished, Failed, true),
+            (Finished, Succeeded, true),
+            (Succeeded, Joined, true),
+            (Succeeded, branch("yes"), true),
+            (branch("no"), branch("yes"), true),
+        ] {
+            assert_eq!(Condition::hold_together(&[&a, &b]), together, "{a} {b}");
+        }
     }
 
     #[test]

@@ -12,13 +12,15 @@ mod write;
 pub use schema::schema;
 
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{GraphLimits, GraphProblem, GraphRetry, GraphRules, InvalidGraph, NewGraph};
+use super::{GraphLimits, GraphProblem, GraphRetry, GraphRules, InvalidGraph, NewGraph, PreparedGraph, nested};
+use crate::builtin;
 use crate::defaults;
 use crate::id::GraphId;
 use crate::limits;
-use crate::name::GraphName;
+use crate::name::{GraphName, NodeName};
 use crate::payload::Payload;
 use fields::{Fields, Reader, Whose, what};
 
@@ -65,6 +67,39 @@ impl NewGraph {
         depth: u32,
         within: &GraphLimits,
     ) -> Result<Self, InvalidGraph> {
+        let GraphText { graph, shown, mut problems, .. } = GraphText::read(text, fresh)?;
+        if problems.is_empty() {
+            return Ok(graph);
+        }
+        // What the graph is to itself is said as well, beside what could not be read.
+        if let Err(invalid) = graph.prepare_at(depth, within) {
+            problems.extend(GraphText::beside(invalid.problems));
+        }
+        Err(InvalidGraph { graph: shown, problems })
+    }
+}
+
+/// What could be read of a graph that is written as JSON, and what could not. For whoever has more to say of a graph, so that
+/// all that is wrong is said at once; others ask [`NewGraph::from_json`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GraphText {
+    /// The graph, without what could not be read of it.
+    pub graph: NewGraph,
+    /// How it is named in errors.
+    pub shown: String,
+    /// What is wrong with the text.
+    pub problems: Vec<GraphProblem>,
+    /// Nodes that were read in part, with the gates of their `if`: their edges and parameters may not be all.
+    pub partial: BTreeSet<NodeName>,
+}
+
+impl GraphText {
+    /// Reads as far as it goes. `fresh` is the graph's id if it names none.
+    ///
+    /// # Errors
+    /// The text is no JSON object, or too long: nothing can be read.
+    pub fn read(text: &str, fresh: GraphId) -> Result<Self, InvalidGraph> {
         let unnamed = InvalidGraph::document;
         if text.len() > limits::BATCH_BYTES_MAX {
             let (bytes, max) = (text.len(), limits::BATCH_BYTES_MAX);
@@ -76,15 +111,49 @@ impl NewGraph {
         })?;
         let mut reader = Reader::default();
         let (graph, shown) = read(&mut reader, &fields, fresh);
-        let mut problems = reader.into_problems();
-        if problems.is_empty() {
-            return Ok(graph);
+        let problems = reader.into_problems();
+        let faulty = problems.iter().filter_map(|problem| match problem {
+            GraphProblem::Job(node, _) => Some(node.clone()),
+            _ => None,
+        });
+        let partial = faulty.flat_map(|node| [builtin::guard_of(&node).ok(), Some(node)]).flatten().collect();
+        Ok(Self { graph, shown, problems, partial })
+    }
+
+    /// The same of a graph that stands in another, as [`NewGraph::inner`].
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); and it names an id of its own.
+    pub fn inner(text: &RawValue, id: GraphId) -> Result<Self, InvalidGraph> {
+        nested::has_no_id(text)?;
+        Self::read(text.get(), id)
+    }
+
+    /// Checks what could be read, with what somebody else finds wrong with it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn prepare_within(
+        self,
+        limits: &GraphLimits,
+        besides: Vec<GraphProblem>,
+    ) -> Result<PreparedGraph, InvalidGraph> {
+        let Self { graph, shown, mut problems, .. } = self;
+        let is_whole = problems.is_empty();
+        let prepared = graph.prepare_within(limits);
+        match prepared {
+            Ok(prepared) if is_whole && besides.is_empty() => return Ok(prepared),
+            Ok(_) => {}
+            Err(invalid) if is_whole => problems.extend(invalid.problems),
+            Err(invalid) => problems.extend(Self::beside(invalid.problems)),
         }
-        // What the graph is to itself is said as well, beside what could not be read.
-        if let Err(invalid) = graph.prepare_at(depth, within) {
-            problems.extend(invalid.problems.into_iter().filter(|p| *p != GraphProblem::Empty));
-        }
+        problems.extend(besides);
         Err(InvalidGraph { graph: shown, problems })
+    }
+
+    /// What is wrong with a graph that was read in part: that nothing is left of it need not be said.
+    fn beside(problems: Vec<GraphProblem>) -> impl Iterator<Item = GraphProblem> {
+        problems.into_iter().filter(|problem| *problem != GraphProblem::Empty)
     }
 }
 
@@ -113,8 +182,12 @@ fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, 
         "keep_failed" => graph.rules.keep_failed_us = reader.duration(&whose, field, value).map(micros),
         _ => nodes = Some(value),
     });
+    let mut shown = InvalidGraph::NAMELESS.to_owned();
     match name {
-        Some(Some(name)) => graph.name = name,
+        Some(Some(name)) => {
+            shown = name.to_string();
+            graph.name = name;
+        }
         Some(None) => {}
         None => reader.problem(&whose, "it has no `name`: add one, for people"),
     }
@@ -129,7 +202,6 @@ fn read(reader: &mut Reader, fields: &Fields<'_>, fresh: GraphId) -> (NewGraph, 
         }
         None => reader.problem(&whose, "it has no `nodes`: add the list of its nodes"),
     }
-    let shown = graph.name.to_string();
     (graph, shown)
 }
 

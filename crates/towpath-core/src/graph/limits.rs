@@ -93,15 +93,16 @@ impl GraphLimits {
     /// Checks the limits themselves.
     ///
     /// # Errors
-    /// One is 0 that may not be, or higher than it may be.
+    /// Some are 0 that may not be, or higher than they may be: all of them are named.
     pub fn check(&self) -> Result<(), InvalidGraphLimits> {
-        for ((name, have), (_, most)) in self.fields().into_iter().zip(Self::HIGHEST.fields()) {
+        InvalidGraphLimits::of(self.problems().collect())
+    }
+
+    fn problems(self) -> impl Iterator<Item = String> {
+        self.fields().into_iter().zip(Self::HIGHEST.fields()).filter_map(|((name, have), (_, most))| {
             let least = u32::from(name != DEPTH);
-            if !(least..=most).contains(&have) {
-                return Err(InvalidGraphLimits(format!("{name} is {have}: use {least} to {most}")));
-            }
-        }
-        Ok(())
+            (!(least..=most).contains(&have)).then(|| format!("{name} is {have}: use {least} to {most}"))
+        })
     }
 
     fn fields(&self) -> [(&'static str, u32); 6] {
@@ -198,28 +199,43 @@ impl FromStr for GraphLimits {
 
     fn from_str(text: &str) -> Result<Self, InvalidGraphLimits> {
         let mut read = Self::default();
+        let mut problems = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let Some((name, number)) = part.split_once('=') else {
-                return Err(InvalidGraphLimits(format!("{part:?} has no `=`: write it as nodes=50000")));
-            };
-            let known = || Self::default().fields().map(|(name, _)| name).join(", ");
-            let unknown = || InvalidGraphLimits(format!("there is no limit {name:?}: it is one of {}", known()));
-            let field = read.field(name.trim()).ok_or_else(unknown)?;
-            let digits = number.trim().replace('_', "");
-            *field = digits.parse().map_err(|_| InvalidGraphLimits(format!("{name}: {number:?} is no number")))?;
+            if let Err(problem) = read.set(part) {
+                problems.push(problem);
+            }
         }
-        read.check()?;
-        Ok(read)
+        problems.extend(read.problems());
+        InvalidGraphLimits::of(problems).map(|()| read)
+    }
+}
+
+impl GraphLimits {
+    /// Sets one limit as it is written.
+    fn set(&mut self, part: &str) -> Result<(), String> {
+        let (name, number) =
+            part.split_once('=').ok_or_else(|| format!("{part:?} has no `=`: write it as nodes=50000"))?;
+        let name = name.trim();
+        let known = || Self::default().fields().map(|(name, _)| name).join(", ");
+        let field = self.field(name).ok_or_else(|| format!("there is no limit {name:?}: it is one of {}", known()))?;
+        *field = number.trim().replace('_', "").parse().map_err(|_| format!("{name}: {number:?} is no number"))?;
+        Ok(())
     }
 }
 
 /// Limits that nobody may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidGraphLimits(String);
+pub struct InvalidGraphLimits(Vec<String>);
+
+impl InvalidGraphLimits {
+    fn of(problems: Vec<String>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
+    }
+}
 
 impl fmt::Display for InvalidGraphLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "graph limits: {}", self.0)
+        write!(f, "graph limits: {}", self.0.join("; "))
     }
 }
 
@@ -241,6 +257,11 @@ mod tests {
         assert_eq!(refused("nodes=-1"), "graph limits: nodes: \"-1\" is no number");
         assert_eq!(refused("nodes=0"), "graph limits: nodes is 0: use 1 to 100000");
         assert_eq!(refused("name_bytes=129"), "graph limits: name_bytes is 129: use 1 to 128");
+        assert_eq!(
+            refused("nods=1, edges=x, nodes=0, name_bytes=129"),
+            "graph limits: there is no limit \"nods\": it is one of nodes, edges, depth, elements, name_bytes, input_bytes; \
+             edges: \"x\" is no number; nodes is 0: use 1 to 100000; name_bytes is 129: use 1 to 128"
+        );
         assert_eq!(GraphLimits::HIGHEST.check(), Ok(()));
         assert_eq!(GraphLimits::default().check(), Ok(()));
     }

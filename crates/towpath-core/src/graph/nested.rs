@@ -8,6 +8,7 @@ use super::{InvalidGraph, NewGraph};
 use crate::builtin::{self, Each, Map, Nested};
 use crate::id::GraphId;
 use crate::job::NewJob;
+use crate::tag;
 
 impl NewGraph {
     /// Reads the graph that a node holds, with the id that it is to have.
@@ -19,17 +20,23 @@ impl NewGraph {
     }
 
     fn inner_at(text: &RawValue, id: GraphId, depth: u32, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
-        #[derive(Deserialize)]
-        struct Named<'a> {
-            #[serde(default, borrow)]
-            id: Option<&'a RawValue>,
-        }
-        if let Ok(Named { id: Some(_) }) = serde_json::from_str(text.get()) {
-            let problem = "it has an `id`, which follows from the node that holds it: remove it".to_owned();
-            return Err(InvalidGraph::document(problem));
-        }
+        has_no_id(text)?;
         Self::from_json_at(text.get(), id, depth, limits)
     }
+}
+
+/// Refuses a graph in a graph that names its id, which follows from its node's.
+pub(super) fn has_no_id(text: &RawValue) -> Result<(), InvalidGraph> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(default, borrow)]
+        id: Option<&'a RawValue>,
+    }
+    if let Ok(Named { id: Some(_) }) = serde_json::from_str(text.get()) {
+        let problem = "it has an `id`, which follows from the node that holds it: remove it".to_owned();
+        return Err(InvalidGraph::document(problem));
+    }
+    Ok(())
 }
 
 /// What is wrong with what a node holds, if it is a node that holds something.
@@ -46,7 +53,11 @@ pub(super) fn check(job: &NewJob, depth: u32, limits: &GraphLimits, mut problem:
                     problem(why);
                 }
                 match map.each {
-                    Each::Job(each) => return each.check().unwrap_or_else(problem),
+                    Each::Job(each) => {
+                        tag::problems(&each.tags)
+                            .for_each(|tag| problem(format!("what it does for an element has {tag}")));
+                        return each.check().unwrap_or_else(problem);
+                    }
                     Each::Graph(graph) => graph,
                 }
             }

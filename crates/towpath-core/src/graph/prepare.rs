@@ -240,7 +240,7 @@ impl NewGraph {
             check.unique(unique);
         }
         check.problems.extend(self.rules.retry.and_then(|retry| retry.problem()).map(GraphProblem::Retry));
-        let edges = check.edges(&self.edges, |_| None);
+        let edges = check.edges(&self.nodes, &self.edges, |_| None);
         let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
@@ -279,7 +279,7 @@ impl NewAppend {
         if self.nodes.is_empty() {
             check.problems.push(GraphProblem::Empty);
         }
-        let edges = check.edges(&self.edges, |name| Some(ParentRef::Existing(name.clone())));
+        let edges = check.edges(&self.nodes, &self.edges, |name| Some(ParentRef::Existing(name.clone())));
         let order = check.cycle(self.nodes.len(), &edges);
         check.needs(&self.nodes, &edges);
         check.branches(&self.nodes, &edges);
@@ -469,7 +469,7 @@ impl Check {
                 let problem = format!("has the unique key {:?}: give it to the graph", unique.key);
                 check.problems.push(GraphProblem::Job(node.name.clone(), problem));
             }
-            if let Err(refusal) = node.job.check() {
+            for refusal in node.job.problems() {
                 check.problems.push(GraphProblem::Job(node.name.clone(), refusal.to_string()));
             }
         }
@@ -494,12 +494,22 @@ impl Check {
     }
 
     /// Resolves names; what cannot be resolved is a problem and left out.
-    fn edges(&mut self, edges: &[NewEdge], existing: impl Fn(&NodeName) -> Option<ParentRef>) -> Vec<PreparedEdge> {
-        let mut seen = HashSet::with_capacity(edges.len());
+    fn edges(
+        &mut self,
+        nodes: &[NewNode],
+        edges: &[NewEdge],
+        existing: impl Fn(&NodeName) -> Option<ParentRef>,
+    ) -> Vec<PreparedEdge> {
+        let mut seen: HashMap<(&NodeName, &NodeName), usize> = HashMap::with_capacity(edges.len());
+        // Of each two nodes with several edges, these, by the place of the first.
+        let mut several: BTreeMap<usize, Vec<&NewEdge>> = BTreeMap::new();
         let mut resolved = Vec::with_capacity(edges.len());
-        for edge in edges {
+        for (place, edge) in edges.iter().enumerate() {
             if edge.parent == edge.child {
-                self.problems.push(GraphProblem::SelfEdge(edge.parent.clone()));
+                // Of an append the parent may have been meant as the stored one.
+                let problem =
+                    existing(&edge.parent).map_or(GraphProblem::SelfEdge as fn(_) -> _, |_| GraphProblem::Namesake);
+                self.problems.push(problem(edge.parent.clone()));
                 continue;
             }
             let parent = self.places.get(&edge.parent).map(|at| ParentRef::New(*at)).or_else(|| existing(&edge.parent));
@@ -517,9 +527,14 @@ impl Check {
                 self.problems.push(problem);
                 continue;
             };
-            if !seen.insert((&edge.parent, &edge.child, &edge.condition)) {
-                self.problems.push(GraphProblem::DuplicateEdge(edge.parent.clone(), edge.child.clone()));
-                continue;
+            let first = *seen.entry((&edge.parent, &edge.child)).or_insert(place);
+            if first != place {
+                let of_these = several.entry(first).or_insert_with(|| vec![&edges[first]]);
+                if of_these.iter().any(|other| other.condition == edge.condition) {
+                    self.problems.push(GraphProblem::DuplicateEdge(edge.parent.clone(), edge.child.clone()));
+                    continue;
+                }
+                of_these.push(edge);
             }
             resolved.push(PreparedEdge {
                 parent,
@@ -529,7 +544,25 @@ impl Check {
                 label: edge.condition.label().cloned(),
             });
         }
+        self.never_both(nodes, several.into_values());
         resolved
+    }
+
+    /// A node that waits for all its parents can have several edges from one only if an end of it is as all of them ask.
+    fn never_both<'e>(&mut self, nodes: &[NewNode], several: impl Iterator<Item = Vec<&'e NewEdge>>) {
+        for edges in several {
+            let Some(NewEdge { parent, child, .. }) = edges.first() else { continue };
+            let waits_for_all = self.places.get(child).is_some_and(|at| nodes[*at].need == Need::All);
+            let conditions: Vec<&Condition> = edges.iter().map(|edge| &edge.condition).collect();
+            if waits_for_all && !Condition::hold_together(&conditions) {
+                let conditions = conditions.into_iter().cloned().collect();
+                self.problems.push(GraphProblem::NeverBoth {
+                    child: child.clone(),
+                    parent: parent.clone(),
+                    conditions,
+                });
+            }
+        }
     }
 
     fn unknown(&self, missing: &NodeName, edge_with: &NodeName) -> GraphProblem {

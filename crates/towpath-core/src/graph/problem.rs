@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Condition;
 use super::limits::remedy;
 use crate::id::JobId;
 use crate::name::{InvalidName, Label, NodeName, UniqueKey};
@@ -31,8 +32,19 @@ pub enum GraphProblem {
     },
     /// An edge from a node to itself.
     SelfEdge(NodeName),
+    /// A new node with the name of a stored one that new nodes wait for.
+    Namesake(NodeName),
     /// The same edge twice.
     DuplicateEdge(NodeName, NodeName),
+    /// Edges between two nodes that ask for ends of which the parent can only have one.
+    NeverBoth {
+        /// The node that waits.
+        child: NodeName,
+        /// The node that it waits for.
+        parent: NodeName,
+        /// As what it waits for it.
+        conditions: Vec<Condition>,
+    },
     /// A node that needs more parents than it has.
     NeedTooLarge {
         /// The node.
@@ -145,8 +157,20 @@ impl fmt::Display for GraphProblem {
                 }
             }
             Self::SelfEdge(node) => write!(f, "{node} waits for itself: remove that edge"),
+            Self::Namesake(node) => {
+                write!(f, "the new node {node} has the name of a stored node that is waited for: rename the new one")
+            }
             Self::DuplicateEdge(parent, child) => {
                 write!(f, "{child} waits for {parent} twice in the same way: remove one edge")
+            }
+            Self::NeverBoth { child, parent, conditions } => {
+                write!(f, "{child} would never run: it waits for {parent}")?;
+                for (at, condition) in conditions.iter().enumerate() {
+                    write!(f, "{} {condition}", if at == 0 { " as" } else { " and as" })?;
+                }
+                f.write_str(
+                    ", and no end is all of it: keep one edge, wait for it as finished, or ask for at least 1 parent",
+                )
             }
             Self::NeedTooLarge { node, need, parents: 0 } => {
                 write!(f, "{node} needs at least {need} of its parents, and has none: give it some, or ask for none")
@@ -203,7 +227,8 @@ impl fmt::Display for GraphProblem {
     }
 }
 
-/// A graph that was refused, with everything that is wrong with it. Nothing was written.
+/// A graph that was refused, with everything that is wrong with it: as text a line for each, if there are several. Nothing
+/// was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidGraph {
     /// The graph's name or id.
@@ -213,6 +238,9 @@ pub struct InvalidGraph {
 }
 
 impl InvalidGraph {
+    /// What stands for the name of a graph that has none.
+    pub(super) const NAMELESS: &'static str = "without a name";
+
     /// A text that is no graph.
     pub(super) fn document(problem: String) -> Self {
         Self { graph: "of this text".into(), problems: vec![GraphProblem::Document(problem)] }
@@ -221,10 +249,11 @@ impl InvalidGraph {
 
 impl fmt::Display for InvalidGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "graph {} is invalid: ", self.graph)?;
-        for (at, problem) in self.problems.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "; " };
-            write!(f, "{comma}{problem}")?;
+        write!(f, "graph {} is invalid:", self.graph)?;
+        // Several are read one by one.
+        let before = if self.problems.len() > 1 { "\n  " } else { " " };
+        for problem in &self.problems {
+            write!(f, "{before}{problem}")?;
         }
         Ok(())
     }

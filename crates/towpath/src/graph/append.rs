@@ -1,5 +1,6 @@
 //! Nodes for a graph that is stored already, live or ended: new ones with edges from those that are there, by name.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::PoisonError;
 
@@ -103,6 +104,7 @@ impl GraphAppend {
             self.builder.problem(GraphProblem::Name(problem));
             NodeName::from_stored(name)
         });
+        self.builder.state().existing.push(name.clone());
         Existing { graph: &self.builder, name }
     }
 
@@ -131,8 +133,14 @@ impl GraphAppend {
     /// What was added, unless a problem was found on the way.
     pub(crate) fn into_new(self) -> Result<NewAppend, InvalidGraph> {
         let graph = self.builder.id;
-        let State { mut nodes, edges, mut problems, functions, .. } =
+        let State { mut nodes, mut edges, mut problems, functions, existing, .. } =
             self.builder.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let existing: BTreeSet<NodeName> = existing.into_iter().collect();
+        // An edge is by name: it would lead from the new one.
+        for node in nodes.iter().filter(|node| existing.contains(&node.name)) {
+            edges.retain(|edge| edge.parent != node.name);
+            problems.push(GraphProblem::Namesake(node.name.clone()));
+        }
         name_runs(graph, &mut nodes, &functions);
         let new = NewAppend { graph, nodes, edges };
         if problems.is_empty() {

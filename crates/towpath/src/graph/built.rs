@@ -51,7 +51,8 @@ impl Graph {
     /// # Errors
     /// As [`from_json`](Self::from_json).
     pub fn from_json_within(text: &str, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
-        Self::of_new_within(NewGraph::from_json_within(text, random::graph_id(), limits)?, limits)
+        let (prepared, edges) = conditions::prepare_text(text, random::graph_id(), limits)?;
+        Ok(Self::new(prepared, edges))
     }
 
     /// Checks a graph that was put together by hand.
@@ -60,12 +61,8 @@ impl Graph {
     /// Everything that is wrong with it, each problem naming its nodes. How large it may be is judged by the client that
     /// enqueues it ([`Client::with_graph_limits`]).
     pub fn of_new(graph: NewGraph) -> Result<Self, InvalidGraph> {
-        Self::of_new_within(graph, &GraphLimits::HIGHEST)
-    }
-
-    fn of_new_within(graph: NewGraph, limits: &GraphLimits) -> Result<Self, InvalidGraph> {
         let edges = graph.edges.clone();
-        Ok(Self::new(conditions::prepare(graph, limits)?, edges))
+        Ok(Self::new(conditions::prepare(graph, &GraphLimits::HIGHEST)?, edges))
     }
 
     /// The graph as JSON, without ids: [`Graph::from_json`] makes another graph of it that is the same otherwise.

@@ -1,10 +1,12 @@
 //! Whether the expressions of a graph can be read, and name only what is there: judged before anything is written.
 
+use std::collections::BTreeSet;
+
 use serde_json::value::RawValue;
 use towpath_core::builtin::{self, Each, Scope};
 use towpath_core::{
-    GraphId, GraphLimits, GraphProblem, InvalidGraph, NewAppend, NewEdge, NewGraph, NewNode, PreparedAppend,
-    PreparedGraph, limits,
+    GraphId, GraphLimits, GraphProblem, GraphText, InvalidGraph, NewAppend, NewEdge, NewGraph, NewNode, NodeName,
+    PreparedAppend, PreparedGraph, limits,
 };
 
 use crate::builtin::{Path, Root};
@@ -24,6 +26,26 @@ pub(crate) fn prepare(graph: NewGraph, limits: &GraphLimits) -> Result<PreparedG
             Err(InvalidGraph { graph, problems })
         }
     }
+}
+
+/// Checks a graph that is written as JSON with its expressions, and gives it the form that stores write; its edges as they
+/// were written.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn prepare_text(
+    text: &str,
+    id: GraphId,
+    limits: &GraphLimits,
+) -> Result<(PreparedGraph, Vec<NewEdge>), InvalidGraph> {
+    let text = GraphText::read(text, id)?;
+    let (wrong, edges) = (of_text(&text), text.graph.edges.clone());
+    Ok((text.prepare_within(limits, wrong)?, edges))
+}
+
+/// What is wrong with the expressions of a graph that was read as far as it goes.
+pub(crate) fn of_text(text: &GraphText) -> Vec<GraphProblem> {
+    check_at(&text.graph.nodes, &text.graph.edges, &text.partial, 0)
 }
 
 /// Checks nodes for a stored graph with their expressions, and gives them the form that stores write.
@@ -46,26 +68,29 @@ pub(crate) fn prepare_append(append: NewAppend, limits: &GraphLimits) -> Result<
 /// What is wrong with the expressions of these nodes, and of the graphs that they hold. A parent that is not among them may
 /// be there already: what it is named is not judged.
 pub(crate) fn check(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<GraphProblem> {
-    check_at(nodes, edges, 0)
+    check_at(nodes, edges, &BTreeSet::new(), 0)
 }
 
-fn check_at(nodes: &[NewNode], edges: &[NewEdge], depth: usize) -> Vec<GraphProblem> {
+/// `partial` are nodes of which not all is known: whom they stand below, for one.
+fn check_at(nodes: &[NewNode], edges: &[NewEdge], partial: &BTreeSet<NodeName>, depth: usize) -> Vec<GraphProblem> {
     let has_expressions = |node: &&NewNode| node.job.kind.is_reserved();
     let asking: Vec<&NewNode> = nodes.iter().filter(has_expressions).collect();
     if asking.is_empty() {
         return Vec::new();
     }
-    let above = Above::new(nodes, edges);
-    asking.into_iter().flat_map(|node| check_node(node, &above, depth)).collect()
+    let above = Above::new(nodes, edges, partial);
+    asking.into_iter().flat_map(|node| check_node(node, &above, partial.contains(&node.name), depth)).collect()
 }
 
-fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProblem> {
+fn check_node(node: &NewNode, above: &Above<'_>, is_partial: bool, depth: usize) -> Vec<GraphProblem> {
     let held = match Held::of(node) {
         Ok(held) => held,
         Err(problem) => return vec![GraphProblem::Job(node.name.clone(), problem)],
     };
     let mut problems = Vec::new();
-    for Text { what, text, of_element } in &held.texts {
+    // What is empty or too long was said when the text was read.
+    let is_said = |text: &&Text| is_partial && builtin::check_expression(&text.text).is_err();
+    for Text { what, text, of_element } in held.texts.iter().filter(|text| !is_said(text)) {
         let mut problem = |problem: String| {
             problems.push(GraphProblem::Job(node.name.clone(), format!("{what}: {problem}")));
         };
@@ -84,7 +109,7 @@ fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProbl
                 problem(format!("`{text}` reads the node {name}, which is not above it: add an edge, or read another"));
             }
         }
-        for name in params.iter().filter(|name| !held.scope.has_param(name)) {
+        for name in params.iter().filter(|name| !is_partial && !held.scope.has_param(name)) {
             problem(format!("`{text}` reads the parameter {name}, which the graph does not have"));
         }
     }
@@ -92,9 +117,9 @@ fn check_node(node: &NewNode, above: &Above<'_>, depth: usize) -> Vec<GraphProbl
     let id = GraphId::from_bytes([0; 16]);
     if depth < limits::GRAPH_DEPTH_CEILING
         && let Some(graph) = held.graph
-        && let Ok(inner) = NewGraph::inner(&graph, id)
+        && let Ok(GraphText { graph: inner, partial, .. }) = GraphText::inner(&graph, id)
     {
-        let wrong = check_at(&inner.nodes, &inner.edges, depth + 1);
+        let wrong = check_at(&inner.nodes, &inner.edges, &partial, depth + 1);
         problems.extend(wrong.into_iter().map(|p| GraphProblem::Job(node.name.clone(), format!("in its graph: {p}"))));
     }
     problems
@@ -197,15 +222,16 @@ struct Above<'a> {
 }
 
 impl<'a> Above<'a> {
-    fn new(nodes: &'a [NewNode], edges: &'a [NewEdge]) -> Self {
+    fn new(nodes: &'a [NewNode], edges: &'a [NewEdge], partial: &BTreeSet<NodeName>) -> Self {
         let mut parents: std::collections::HashMap<&str, Vec<&str>> = std::collections::HashMap::new();
         for edge in edges {
             parents.entry(edge.child.as_str()).or_default().push(edge.parent.as_str());
         }
-        Self { nodes: nodes.iter().map(|node| node.name.as_str()).collect(), parents }
+        let whole = nodes.iter().filter(|node| !partial.contains(&node.name));
+        Self { nodes: whole.map(|node| node.name.as_str()).collect(), parents }
     }
 
-    /// Whether a node stands above another, or may: what is not among the nodes is not known.
+    /// Whether a node stands above another, or may: what is not among the nodes, or not whole, is not known.
     fn has(&self, below: &'a str, above: &str) -> bool {
         let mut seen = std::collections::HashSet::new();
         let mut next = vec![below];

@@ -97,13 +97,13 @@ fn everything_that_is_wrong_is_said_at_once() {
     let refused = graph.build().unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "graph checkout is invalid: \
-         node price: queue \"Not A Queue\" contains 'N': use only a-z 0-9 . _ -; \
-         price has an edge with refund, a node of another graph (refunds): use nodes of one graph; \
-         node \"a\\nb\" contains the control character '\\n'; \
-         two nodes are named price: rename one; \
-         price waits for itself: remove that edge; \
-         price needs at least 3 of its parents, and has none: give it some, or ask for none; \
+        "graph checkout is invalid:\n  \
+         node price: queue \"Not A Queue\" contains 'N': use only a-z 0-9 . _ -\n  \
+         price has an edge with refund, a node of another graph (refunds): use nodes of one graph\n  \
+         node \"a\\nb\" contains the control character '\\n'\n  \
+         two nodes are named price: rename one\n  \
+         price waits for itself: remove that edge\n  \
+         price needs at least 3 of its parents, and has none: give it some, or ask for none\n  \
          late waits for the branch maybe of gate, which has only yes, no: ask for one of these"
     );
 }
@@ -124,8 +124,23 @@ fn branches_of_a_node_that_is_no_gate_are_refused() {
     graph.node("on", &Notify).joins(price, late);
     assert_eq!(
         graph.build().unwrap_err().to_string(),
-        "graph checkout is invalid: \
-         on waits for a branch of price, which is no gate: let its job declare its branches; \
+        "graph checkout is invalid:\n  \
+         on waits for a branch of price, which is no gate: let its job declare its branches\n  \
          late waits for a branch of price, which is no gate: let its job declare its branches"
     );
+}
+
+#[test]
+fn a_new_node_never_takes_the_place_of_a_stored_one_of_its_name() {
+    let append = Graph::append(towpath_core::GraphId::from_bytes([7; 16]));
+    append.existing("price").then("price", &Price);
+    append.existing("notify").then("late", &Notify).tag("").tag("a\nb");
+    append.node("notify", &Notify);
+    let problems = append.build().unwrap_err().problems;
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let of_name = |name: &str| {
+        format!("the new node {name} has the name of a stored node that is waited for: rename the new one")
+    };
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert_eq!(said[..2], [of_name("price"), of_name("notify")]);
 }

@@ -70,7 +70,16 @@ impl NodeReader<'_> {
         match value.get_ref().as_str() {
             Some("fail") => Some(OnFailure::Fail),
             Some("collect") => Some(OnFailure::Collect),
-            _ => {
+            Some(other) => {
+                let problem = Problem::new(format!("`on_failure` cannot be {other:?}")).at(value.span(), "no such way");
+                self.problem(problem.did_you_mean(
+                    other,
+                    ["fail", "collect"].into_iter(),
+                    "use \"fail\" (the default: the node fails with its first element) or \"collect\" (it goes through all)",
+                ));
+                None
+            }
+            None => {
                 self.problem(wrong_type("`on_failure`", "\"fail\" or \"collect\"", value));
                 None
             }

@@ -48,7 +48,7 @@ impl NodeReader<'_> {
         let mut body_span = None;
         for (key, value) in in_order(table) {
             match key.get_ref().as_ref() {
-                "method" => method = Some(self.method(value)?),
+                "method" => method = Some(self.method(value)),
                 "url" => {
                     is_there = true;
                     url = self.url(value);
@@ -65,7 +65,8 @@ impl NodeReader<'_> {
         if !is_there {
             self.problem(Problem::new("`http` has no `url`").at(value.span(), "which server?").help(help));
         }
-        let method = method.unwrap_or_else(|| if body_span.is_some() { "POST" } else { "GET" }.to_owned());
+        let default = if body_span.is_some() { "POST" } else { "GET" };
+        let method = method.unwrap_or_else(|| Some(default.to_owned()))?;
         if let (Some(span), "GET" | "HEAD") = (body_span, method.as_str()) {
             let problem = Problem::new(format!("{method} has no `body`")).at(span, "it would not be sent");
             self.problem(problem.help("remove it, or write method = \"POST\""));
@@ -146,7 +147,8 @@ impl NodeReader<'_> {
         let number = value.get_ref().as_integer().and_then(|n| n.as_str().parse::<u16>().ok());
         let status = number.filter(|status| (100..=599).contains(status));
         if status.is_none() {
-            let problem = Problem::new("`expect` is a status or a list of them").at(span, "this is none");
+            let problem = Problem::new("`expect` is a status from 100 to 599, or a list of them");
+            let problem = problem.at(span, "this is none");
             self.problem(problem.help("such as expect = 201, or expect = [200, 404]; 200 to 299 if left out"));
         }
         status

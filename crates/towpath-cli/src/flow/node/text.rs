@@ -29,7 +29,7 @@ impl NodeReader<'_> {
 
     /// A text, or `{ from = "expression" }`.
     pub(super) fn open_text(&mut self, what: &str, value: Place<'_, '_>) -> Option<Text> {
-        match self.any_text(what, value)? {
+        match self.text_or(what, value, OPEN)? {
             Text::Secret { .. } => {
                 let problem =
                     Problem::new(format!("{what} cannot be a secret")).at(value.span(), "others would see it");
@@ -42,30 +42,33 @@ impl NodeReader<'_> {
 
     /// A text, `{ from = "expression" }`, or `{ secret = { env = "NAME" } }`.
     pub(super) fn any_text(&mut self, what: &str, value: Place<'_, '_>) -> Option<Text> {
+        self.text_or(what, value, ANY)
+    }
+
+    fn text_or(&mut self, what: &str, value: Place<'_, '_>, forms: Forms) -> Option<Text> {
         match value.get_ref() {
-            DeValue::Table(table) => self.table_text(what, table, value),
+            DeValue::Table(table) => self.table_text(what, table, value, forms),
             DeValue::String(_) => self.text(what, value).map(Text::Literal),
             _ => {
-                let want = "a text, `{ from = \"expression\" }` or `{ secret = { env = \"NAME\" } }`";
-                self.problem(wrong_type(what, want, value));
+                self.problem(wrong_type(what, forms.want, value));
                 None
             }
         }
     }
 
-    fn table_text(&mut self, what: &str, table: &DeTable<'_>, value: Place<'_, '_>) -> Option<Text> {
+    fn table_text(&mut self, what: &str, table: &DeTable<'_>, value: Place<'_, '_>, forms: Forms) -> Option<Text> {
         let entries = in_order(table);
         let [(key, inner)] = entries.as_slice() else {
             let problem =
                 Problem::new(format!("{what} has {} fields", entries.len())).at(value.span(), "one is wanted");
-            self.problem(problem.help("write { from = \"expression\" } or { secret = { env = \"NAME\" } }"));
+            self.problem(problem.help(format!("write {}", forms.write)));
             return None;
         };
         match key.get_ref().as_ref() {
             "from" => self.expression("`from`", inner).map(|from| Text::From { from }),
             "secret" => self.secret(inner).map(|secret| Text::Secret { secret }),
             other => {
-                self.unknown(other, key.span(), what, &["from", "secret"]);
+                self.unknown(other, key.span(), what, forms.fields);
                 None
             }
         }
@@ -156,3 +159,20 @@ impl NodeReader<'_> {
         env
     }
 }
+
+/// In which forms a text may be written, as problems say it.
+#[derive(Clone, Copy)]
+struct Forms {
+    want: &'static str,
+    write: &'static str,
+    fields: &'static [&'static str],
+}
+
+const ANY: Forms = Forms {
+    want: "a text, `{ from = \"expression\" }` or `{ secret = { env = \"NAME\" } }`",
+    write: "{ from = \"expression\" } or { secret = { env = \"NAME\" } }",
+    fields: &["from", "secret"],
+};
+/// Where others see it.
+const OPEN: Forms =
+    Forms { want: "a text or `{ from = \"expression\" }`", write: "{ from = \"expression\" }", fields: &["from"] };

@@ -69,6 +69,20 @@ fn parents(chance: &mut Chance, is_undo: &[bool], at: usize, node: &mut Node) {
     if !node.parents.is_empty() && chance.percent(15) {
         node.at_least = Some(1 + chance.below(node.parents.len()) as u32);
     }
+    if node.at_least.is_none() {
+        // What no end of a parent could be all of is refused.
+        let edges = std::mem::take(&mut node.parents);
+        for edge in edges {
+            if !node.parents.iter().any(|other| other.0 == edge.0 && never_both(other.1, edge.1)) {
+                node.parents.push(edge);
+            }
+        }
+    }
+}
+
+fn never_both(a: On, b: On) -> bool {
+    let others = |on| !matches!(on, On::Failed | On::Finished);
+    (matches!(a, On::Failed) && others(b)) || (matches!(b, On::Failed) && others(a))
 }
 
 /// Parents that nobody else waits for, of which one is enough.

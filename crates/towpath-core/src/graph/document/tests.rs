@@ -251,3 +251,19 @@ fn two_nodes_of_a_name_are_one_problem_and_an_edge_says_how_a_branch_is_asked_fo
         format!(r#"{{"name":"g","nodes":[{node},{{"name":"b","kind":"k","after":[{{"node":"a","on":"branch"}}]}}]}}"#);
     assert!(problems(&text)[0].ends_with("or \"joined\", or a `branch` in its place"), "{:?}", problems(&text));
 }
+
+#[test]
+fn a_graph_without_a_name_is_named_so_and_several_problems_have_a_line_each() {
+    let refused = |text: &str| NewGraph::from_json(text, fresh()).unwrap_err().to_string();
+    assert_eq!(
+        refused(r#"{"nodes": [{"name": "a", "kind": "k"}]}"#),
+        "graph without a name is invalid: it has no `name`: add one, for people"
+    );
+    assert_eq!(
+        refused(r#"{"name": "g", "nodes": [{"name": "a", "kind": "k", "x": 1, "y": 2}]}"#)
+            .lines()
+            .collect::<Vec<_>>()
+            .len(),
+        3
+    );
+}

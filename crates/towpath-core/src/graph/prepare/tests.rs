@@ -57,6 +57,49 @@ fn all_problems_are_said_at_once() {
 }
 
 #[test]
+fn edges_that_never_hold_together_are_refused_unless_one_is_enough() {
+    let mut twice = graph(&["a", "b"], &[("a", "b"), ("a", "b"), ("a", "b")]);
+    twice.edges[1].condition = Condition::Failed;
+    twice.edges[2].condition = Condition::Failed;
+    assert_eq!(
+        problems(twice.clone()),
+        [
+            "b waits for a twice in the same way: remove one edge",
+            "b would never run: it waits for a as succeeded and as failed, and no end is all of it: keep one edge, wait for \
+             it as finished, or ask for at least 1 parent",
+        ]
+    );
+    twice.edges.pop();
+    twice.nodes[1].need = Need::AtLeast(1);
+    assert!(twice.clone().prepare().is_ok(), "either will do");
+    twice.nodes[1].need = Need::All;
+    twice.edges[0].condition = Condition::Finished;
+    assert!(twice.prepare().is_ok(), "a failure is an end");
+}
+
+#[test]
+fn every_tag_and_every_limit_that_a_job_breaks_is_said() {
+    let mut wrong = graph(&["a"], &[]);
+    wrong.nodes[0].job.tags = vec!["".into(), "fine".into(), "x".repeat(129)];
+    wrong.nodes[0].job.rules.timeout_us = Some(0);
+    let found = problems(wrong);
+    assert_eq!(found.len(), 3, "{found:?}");
+    for (problem, said) in found.iter().zip(["an empty tag", "of 129 bytes", "a timeout of 0"]) {
+        assert!(problem.contains(said), "{found:?}");
+    }
+}
+
+#[test]
+fn a_new_node_with_the_name_of_what_it_waits_for_is_to_be_renamed() {
+    let NewGraph { id, nodes, edges, .. } = graph(&["a", "b"], &[("b", "b")]);
+    let refused = NewAppend { graph: id, nodes, edges }.prepare().unwrap_err();
+    assert_eq!(
+        refused.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["the new node b has the name of a stored node that is waited for: rename the new one"]
+    );
+}
+
+#[test]
 fn the_end_waits_for_the_leaves_and_is_never_ready_by_itself() {
     let prepared = graph(&["a", "b", "c"], &[("a", "b"), ("a", "c")]).prepare().unwrap();
     let end = prepared.nodes().last().unwrap();
