@@ -55,7 +55,7 @@ impl Inspect for PostgresStore {
 
     fn jobs(&self, filter: JobFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<JobLine>>> {
         let filter = Arc::new(filter);
-        self.look("list jobs", move |session| list_jobs(session, Arc::clone(&filter), page))
+        self.list("list jobs", move |session| list_jobs(session, Arc::clone(&filter), page))
     }
 
     fn attempts(&self, id: JobId) -> BoxFuture<'_, StoreResult<Vec<AttemptLine>>> {
@@ -76,7 +76,7 @@ impl Inspect for PostgresStore {
     }
 
     fn graphs(&self, filter: GraphFilter, page: Page) -> BoxFuture<'_, StoreResult<Vec<GraphLine>>> {
-        self.look("list graphs", move |session| {
+        self.list("list graphs", move |session| {
             let filter = filter.clone();
             async move { graphs(&session, &filter, page).await?.iter().map(graph_line).collect() }
         })
@@ -84,11 +84,11 @@ impl Inspect for PostgresStore {
 
     fn tags(&self, query: TagQuery) -> BoxFuture<'_, StoreResult<Vec<TagLine>>> {
         let query = Arc::new(query);
-        self.look("list tags", move |session| note::tags(session, Arc::clone(&query)))
+        self.list("list tags", move |session| note::tags(session, Arc::clone(&query)))
     }
 
     fn queues(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<QueueLine>>> {
-        self.look("list queues", move |session| async move {
+        self.list("list queues", move |session| async move {
             let rows = session.run(Query::QueueList, &[&i64::from(most)]).await?;
             let line = |row: &Row| {
                 Ok(QueueLine {
@@ -112,7 +112,7 @@ impl Inspect for PostgresStore {
     }
 
     fn streams(&self, run: RunId) -> BoxFuture<'_, StoreResult<Vec<StreamHead>>> {
-        self.look("list streams", move |session| {
+        self.list("list streams", move |session| {
             let run = run.clone();
             async move {
                 let (past, most) = (Showing::PASSING.to_string(), stored(limits::STREAMS_MAX));
@@ -128,11 +128,11 @@ impl Inspect for PostgresStore {
 
     fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, StoreResult<Vec<TallyLine>>> {
         let query = Arc::new(query);
-        self.look("list tallies", move |session| tally::list(session, Arc::clone(&query)))
+        self.list("list tallies", move |session| tally::list(session, Arc::clone(&query)))
     }
 
     fn open_versions(&self, most: u32) -> BoxFuture<'_, StoreResult<Vec<VersionLine>>> {
-        self.look("list versions", move |session| async move {
+        self.list("list versions", move |session| async move {
             let rows = session.run(Query::VersionList, &[&Kind::END, &i64::from(most)]).await?;
             let line = |row: &Row| {
                 Ok(VersionLine {
@@ -171,7 +171,7 @@ impl Inspect for PostgresStore {
     }
 
     fn workers(&self) -> BoxFuture<'_, StoreResult<Vec<WorkerLine>>> {
-        self.look("list workers", move |session| async move {
+        self.list("list workers", move |session| async move {
             let rows = session.run(Query::WorkerList, &[]).await?;
             let line = |row: &Row| {
                 Ok(WorkerLine {
@@ -190,7 +190,7 @@ impl Inspect for PostgresStore {
     }
 
     fn audit(&self, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
-        self.look("list the audit", move |session| async move {
+        self.list("list the audit", move |session| async move {
             let rows = session.run(Query::AuditList, &[&page.after, &length(page)]).await?;
             rows.iter().map(audit_line).collect()
         })
@@ -198,7 +198,7 @@ impl Inspect for PostgresStore {
 
     fn audit_of(&self, target: String, page: Page) -> BoxFuture<'_, StoreResult<Vec<AuditLine>>> {
         let target = Arc::new(target);
-        self.look("list the audit of one thing", move |session| {
+        self.list("list the audit of one thing", move |session| {
             let target = Arc::clone(&target);
             async move {
                 let rows = session.run(Query::AuditOf, &[&target.as_str(), &page.after, &length(page)]).await?;
@@ -208,7 +208,7 @@ impl Inspect for PostgresStore {
     }
 
     fn counts(&self, most: u32) -> BoxFuture<'_, StoreResult<StateCounts>> {
-        self.look("count jobs", move |session| async move {
+        self.list("count jobs", move |session| async move {
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             let row = session.one(Query::StateCounts, &[&most]).await?;
             Ok(StateCounts {
@@ -234,7 +234,7 @@ impl Inspect for PostgresStore {
     }
 
     fn census(&self) -> BoxFuture<'_, StoreResult<Census>> {
-        self.look("count rows", move |session| async move {
+        self.list("count rows", move |session| async move {
             let row = session.one(Query::Census, &[]).await?;
             Ok(Census {
                 jobs: number(&row, 0)?,

@@ -75,12 +75,20 @@ const BEGIN: &str = "begin isolation level read committed; set local plan_cache_
     set local enable_seqscan to off; set local enable_hashjoin to off; set local enable_mergejoin to off; \
     set local jit to off";
 
-/// A question of people, or one whose plan is long, sees one instant and changes nothing. It is planned for what is asked: most filters are not set.
-/// Its plan is no other than the tests look at; compiling one, or handing parts of it to other processes, takes longer
-/// than a page may.
-const LOOK: &str = "begin isolation level repeatable read read only; set local plan_cache_mode to force_custom_plan; \
+/// A question of people, or one whose plan is long, sees one instant and changes nothing. Compiling its plan, or handing
+/// parts of it to other processes, takes longer than a page may.
+const LOOK: &str = "begin isolation level repeatable read read only; \
     set local enable_seqscan to off; set local enable_hashjoin to off; set local enable_mergejoin to off; \
     set local jit to off; set local max_parallel_workers_per_gather to 0";
+
+/// How a question is planned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Planned {
+    /// Once for a connection: what is asked is found by its key. Planning a look at a job takes five times as long as the look.
+    Once,
+    /// For what is asked: most filters are not set.
+    EachTime,
+}
 
 impl Session {
     /// Prepares statements that are about to be pipelined, all at once. Without this the first of them would be sent
@@ -160,8 +168,12 @@ impl Session {
     }
 
     /// Begins a transaction for questions, which [`end_look`](Self::end_look) ends.
-    pub(crate) async fn begin_look(&self) -> Result<(), Fault> {
-        self.bound("look", LOOK).await
+    pub(crate) async fn begin_look(&self, planned: Planned) -> Result<(), Fault> {
+        let mode = match planned {
+            Planned::Once => "generic",
+            Planned::EachTime => "custom",
+        };
+        self.bound("look", &format!("{LOOK}; set local plan_cache_mode to force_{mode}_plan")).await
     }
 
     /// Ends it. There is nothing to be kept, and no commit to be counted.

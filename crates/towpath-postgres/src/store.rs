@@ -30,7 +30,7 @@ use crate::hints::{self, Channel};
 use crate::lanes::Lanes;
 use crate::low_water::LowWater;
 use crate::queries::{Queries, quoted};
-use crate::session::{Link, Pause, Server, Session};
+use crate::session::{Link, Pause, Planned, Server, Session};
 use crate::{
     apply, content, enqueue, extend, migrate, note, prune, read, rescue, retry, schedule, signal, tally, transact, turn,
 };
@@ -162,8 +162,27 @@ impl PostgresStore {
         task(doing, async move { inner.client.work(doing, verb).await })
     }
 
-    /// Answers a question of people, or one whose plan is long, from one snapshot.
+    /// Answers a question about what has a key, or one whose plan is long, from one snapshot.
     pub(crate) fn look<T, W, F>(&self, doing: &'static str, verb: W) -> BoxFuture<'static, StoreResult<T>>
+    where
+        T: Send + 'static,
+        W: Fn(Session) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        self.question(doing, Planned::Once, verb)
+    }
+
+    /// Answers a question about whatever fits it, from one snapshot.
+    pub(crate) fn list<T, W, F>(&self, doing: &'static str, verb: W) -> BoxFuture<'static, StoreResult<T>>
+    where
+        T: Send + 'static,
+        W: Fn(Session) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        self.question(doing, Planned::EachTime, verb)
+    }
+
+    fn question<T, W, F>(&self, doing: &'static str, planned: Planned, verb: W) -> BoxFuture<'static, StoreResult<T>>
     where
         T: Send + 'static,
         W: Fn(Session) -> F + Send + Sync + 'static,
@@ -173,7 +192,7 @@ impl PostgresStore {
             let asked = verb(session.clone());
             async move {
                 // Sent together: the question does not wait until the transaction has begun.
-                let ((), answer) = futures_util::future::try_join(session.begin_look(), asked).await?;
+                let ((), answer) = futures_util::future::try_join(session.begin_look(planned), asked).await?;
                 session.end_look().await?;
                 Ok(answer)
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use towpath_core::{Clock, StoreErrorKind, Timestamp};
 
@@ -129,6 +130,9 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Fault> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_handler(Some(wait_a_little))?;
     conn.pragma_update(None, "foreign_keys", false)?;
+    // A plan does not depend on what is bound. Otherwise a statement with a bound limit is compiled anew whenever it runs:
+    // SQLite would know the limit as it plans.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
     Ok(conn)
 }

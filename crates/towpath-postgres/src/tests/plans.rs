@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use towpath_core::Store;
+use towpath_core::store::Inspect;
+use towpath_core::{JobId, Store};
 
 use crate::queries::{Queries, Query, in_schema};
 use crate::{PostgresOptions, PostgresStore};
@@ -173,6 +174,24 @@ async fn the_headers_name_the_indexes_of_the_plans() {
     }
     bench.finish().await;
     assert!(wrong.is_empty(), "indexes that no header names:\n{}", wrong.join("\n"));
+}
+
+/// A wait looks at what it waits for, so a thousand waits look a thousand times: planning that takes longer than it does.
+#[tokio::test]
+async fn a_look_at_one_job_is_planned_once() {
+    if std::env::var_os("TOWPATH_TEST_POOLER").is_some() {
+        println!("LEFT OUT: through a pooler no plan is kept");
+        return;
+    }
+    let Some(bench) = super::Bench::new().await else { return };
+    for _ in 0..7 {
+        bench.store.job(JobId::from_bytes([1; 16])).await.unwrap();
+    }
+    let asked = "select sum(generic_plans) || ' kept, ' || sum(custom_plans) || ' anew' from pg_prepared_statements \
+                 where statement like '%tags_now%'";
+    let plans = bench.store.ask(asked).await.unwrap();
+    bench.finish().await;
+    assert_eq!(plans.as_deref(), Some("7 kept, 0 anew"));
 }
 
 /// A retry counts a whole graph again: what it costs grows with the graph, not with its square.

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use futures_executor::block_on;
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus};
+use tempfile::TempDir;
 use towpath_core::store::{Enqueue, Item, Move};
 use towpath_core::{Due, Report, Store, settle_report};
 
 use super::{folder, id, job, open, register, take_turn, worker};
+use crate::SqliteOptions;
 use crate::queries::Query;
 
 #[test]
@@ -29,7 +31,7 @@ fn every_file_is_a_statement_with_a_header() {
 fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     let folder = folder();
     drop(open(&folder));
-    let conn = Connection::open(folder.path().join("work.db")).unwrap();
+    let conn = connection(&folder);
     // These read tables that stay small, or are questions of people, who page and stop counting somewhere.
     let small = ["WorkerLeases", "WorkerList", "Peers", "StopFind", "BlockedByOthers", "QueueList", "Census"];
     // A sweeper's look counts a part of the open graphs that is bounded by its size; a copy of a journal reads that journal; what is kept
@@ -80,6 +82,33 @@ fn no_statement_on_the_path_of_work_scans_or_sorts_what_grows() {
     }
 }
 
+/// A connection as the store has it.
+fn connection(folder: &TempDir) -> Connection {
+    crate::open::writer(&folder.path().join("work.db"), &SqliteOptions::default()).unwrap()
+}
+
+/// SQLite plans for what is bound if it is let, and plans again whenever that is bound.
+#[test]
+fn no_statement_is_compiled_again_for_other_parameters() {
+    let folder = folder();
+    let conn = connection(&folder);
+    let (mut again, mut ran) = (Vec::new(), 0);
+    for query in Query::ALL {
+        let mut statement = conn.prepare(query.text()).unwrap();
+        for round in 0..3 {
+            let parameters = rusqlite::params_from_iter((0..statement.parameter_count()).map(|_| round));
+            // Some refuse what means nothing; they have been planned all the same.
+            let done = statement.query(parameters).and_then(|mut rows| rows.next().map(drop));
+            ran += usize::from(done.is_ok());
+        }
+        if statement.get_status(StatementStatus::RePrepare) > 0 {
+            again.push(*query);
+        }
+    }
+    assert!(ran > Query::ALL.len(), "{ran}");
+    assert!(again.is_empty(), "{again:?}");
+}
+
 /// Tables that are read whole where it is meant: one row, overflow, stops.
 const GROWS_NOT: [&str; 4] = ["meta", "SCAN u", "SCAN stop", "SCAN l"];
 
@@ -96,7 +125,7 @@ fn plan(conn: &Connection, text: &str) -> Vec<String> {
 fn the_headers_name_the_indexes_of_the_plans() {
     let folder = folder();
     drop(open(&folder));
-    let conn = Connection::open(folder.path().join("work.db")).unwrap();
+    let conn = connection(&folder);
     let mut wrong = Vec::new();
     // These read tables whole, each by its smallest index.
     for query in
@@ -165,7 +194,7 @@ fn the_statements_on_the_path_of_work_use_their_indexes_with_and_without_statist
     let store = open(&folder);
     fill(&store);
     drop(store);
-    let conn = Connection::open(folder.path().join("work.db")).unwrap();
+    let conn = connection(&folder);
     let plans = || {
         let mut text = String::new();
         for query in HOT {
