@@ -155,10 +155,7 @@ fn a_wrong_field_hides_no_wrong_expression_elsewhere() {
     let field = r#"{"name": "a", "kind": "k", "quue": "x"}"#;
     for (nodes, said) in [
         (r#"{"name": "b", "kind": "k", "after": "a", "if": "1 +"}"#, "node b?: branch yes: "),
-        (
-            r#"{"name": "b", "kind": "k", "after": "a", "if": "outputs.z == 1"}"#,
-            "reads the node z, which is not above it",
-        ),
+        (r#"{"name": "b", "kind": "k", "if": "outputs.z == 1"}"#, "reads the node z, which is not above it"),
         (
             r#"{"name": "m", "map": {"over": "outputs.z", "each": {"kind": "k"}}}"#,
             "reads the node z, which is not above it",

@@ -127,11 +127,11 @@ async fn a_graph_that_sql_sends_is_told_all_that_is_wrong_with_it_expressions_to
         assert_eq!(send(&nodes).1, "");
         let error = loop {
             let intakes = client.inspect().jobs(intakes(), Page::default()).await.unwrap();
-            let detail = match intakes.first().filter(|_| intakes.len() > at) {
-                Some(newest) => client.inspect().job(newest.id).await.unwrap(),
-                None => None,
+            let attempts = match intakes.first().filter(|_| intakes.len() > at) {
+                Some(newest) => client.inspect().attempts(newest.id).await.unwrap(),
+                None => Vec::new(),
             };
-            match detail.and_then(|detail| detail.attempts.into_iter().find_map(|attempt| attempt.error)) {
+            match attempts.into_iter().find_map(|attempt| attempt.error) {
                 Some(error) => break error,
                 None => tokio::time::sleep(Duration::from_millis(5)).await,
             }
