@@ -1,7 +1,8 @@
 -- Jobs by state, each counted up to a limit.
 -- $1 int the limit. Returns one row: ready, later, running with a handler, blocked, dead, quarantined, cancelled, skipped,
 -- open_graphs, repaired (nodes that recounts have put right). No locks.
--- What is ready or not due is counted as it lies. Index: blocked (job), ended (state, job), graph (graph).
+-- What is ready or not due is counted as it lies.
+-- Index: blocked (job), ended (state, job), graph (graph).
 select (select count(*) from (select from towpath.ready where ctid > '(0,0)' limit $1::int) x) as ready,
   (select count(*) from (select from towpath.later where ctid > '(0,0)' limit $1::int) x) as later,
   (select count(*) from (select from towpath.running where decide = 0 limit $1::int) x) as running,
